@@ -3,22 +3,49 @@
 
 #include "host.h"
 #include "lane.h"
+#include "model.h"
 #include "plain.h"
 #include "product.h"
 #include "report.h"
+#include "summary.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Below this many operations a call without a host's BLAS is computed by plain loops. */
 #define PLAIN_OPERATIONS 1e4
 
-typedef enum decision { DECIDE_ALWAYS, DECIDE_NEVER } decision;
+/* A host's BLAS takes such a call for less time than any device needs to start one, and the device
+ * is not even opened for it. */
+#define HOST_OPERATIONS 1e6
 
-static decision decision_of_environment(void)
+/* The device has to win by this much, for which the model may err. */
+#define MARGIN 0.85
+
+typedef enum policy { POLICY_MODEL, POLICY_ALWAYS, POLICY_NEVER } policy;
+
+static policy chosen;
+
+__attribute__((constructor)) static void policy_choose(void)
 {
     const char *text = secure_getenv("HALYARD_BLAS_DECIDE");
-    return text && strcmp(text, "never") == 0 ? DECIDE_NEVER : DECIDE_ALWAYS;
+    chosen = !text                         ? POLICY_MODEL
+             : strcmp(text, "always") == 0 ? POLICY_ALWAYS
+             : strcmp(text, "never") == 0  ? POLICY_NEVER
+                                           : POLICY_MODEL;
+}
+
+/* Depends on the shape alone, once the model is measured. */
+static bool device_is_faster(const blas_call *call)
+{
+    if (chosen != POLICY_MODEL || !blas_host_has(call->routine)) {
+        return chosen == POLICY_ALWAYS ||
+               (chosen == POLICY_MODEL && blas_call_operations(call) >= PLAIN_OPERATIONS);
+    }
+    if (blas_call_operations(call) < HOST_OPERATIONS) {
+        return false;
+    }
+    const blas_times times = blas_model_times(call);
+    return times.device > 0 && times.device < MARGIN * times.host;
 }
 
 static bool device_compute(const blas_call *call)
@@ -32,6 +59,19 @@ static bool device_compute(const blas_call *call)
     return status == HAL_OK;
 }
 
+/* Returns whether the device has computed it. */
+static bool call_compute(const blas_call *call)
+{
+    const bool is_product = !blas_call_is_scaling(call);
+    if (is_product && device_is_faster(call) && device_compute(call)) {
+        return true;
+    }
+    if (!blas_host_compute(call)) {
+        blas_plain_compute(call);
+    }
+    return false;
+}
+
 void blas_run(const blas_call *call)
 {
     const int invalid = blas_call_check(call);
@@ -42,19 +82,11 @@ void blas_run(const blas_call *call)
     if (blas_call_is_empty(call)) {
         return;
     }
-    if (blas_call_is_scaling(call)) {
-        blas_plain_scale(call);
+    if (!blas_summary_is_wanted()) {
+        call_compute(call);
         return;
     }
-    const decision decided = decision_of_environment();
-    if (decided == DECIDE_ALWAYS && device_compute(call)) {
-        return;
-    }
-    if (blas_host_compute(call)) {
-        return;
-    }
-    const bool is_small = blas_call_operations(call) < PLAIN_OPERATIONS;
-    if (is_small || decided == DECIDE_ALWAYS || !device_compute(call)) {
-        blas_plain_compute(call);
-    }
+    const uint64_t start = blas_summary_clock();
+    const bool on_device = call_compute(call);
+    blas_summary_add(call, on_device, start);
 }

@@ -2,12 +2,11 @@
  * op(A) for the right side, in row-major tensors. */
 #include "solve.h"
 
+#include "estimate.h"
 #include "operand.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#define BLOCK 64 /* of the diagonal: the order of the inverses */
 
 typedef struct solver {
     blas_lane *lane;
@@ -54,25 +53,28 @@ static bool invert(const blas_matrix *block, blas_number *inverse)
 /* The inverses of all blocks of the diagonal in one tensor, one after the other. */
 static hal_status inverses_create(solver *s)
 {
-    const int64_t blocks = (s->order + BLOCK - 1) / BLOCK;
+    const int64_t blocks = (s->order + BLAS_BLOCK - 1) / BLAS_BLOCK;
     const blas_type type = s->a.type;
-    blas_number *inverse = malloc(sizeof *inverse * BLOCK * BLOCK);
-    void *all = calloc((size_t)blocks * BLOCK * BLOCK, blas_type_bytes(type));
+    blas_number *inverse = malloc(sizeof *inverse * BLAS_BLOCK * BLAS_BLOCK);
+    void *all = calloc((size_t)blocks * BLAS_BLOCK * BLAS_BLOCK, blas_type_bytes(type));
     hal_status status = inverse && all ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
     for (int64_t b = 0; status == HAL_OK && b < blocks; b++) {
-        const int64_t first = b * BLOCK;
-        const int64_t n = s->order - first < BLOCK ? s->order - first : BLOCK;
+        const int64_t first = b * BLAS_BLOCK;
+        const int64_t n = s->order - first < BLAS_BLOCK ? s->order - first : BLAS_BLOCK;
         const blas_matrix block = blas_matrix_diagonal_block(&s->a, first, n);
         if (!invert(&block, inverse)) {
             status = HAL_ERROR_UNSUPPORTED;
         }
         for (int64_t at = 0; at < n * n; at++) {
-            blas_number_store(all, type, (first + at / n) * BLOCK + at % n, inverse[at]);
+            blas_number_store(all, type, (first + at / n) * BLAS_BLOCK + at % n, inverse[at]);
         }
     }
     if (status == HAL_OK) {
-        const blas_matrix stored = {
-            .data = all, .type = type, .rows = BLOCK, .columns = blocks * BLOCK, .leading = BLOCK};
+        const blas_matrix stored = {.data = all,
+                                    .type = type,
+                                    .rows = BLAS_BLOCK,
+                                    .columns = blocks * BLAS_BLOCK,
+                                    .leading = BLAS_BLOCK};
         status =
             blas_operand_load(s->lane, &stored, (blas_number){1, 0}, BLAS_EXPANDED, &s->inverses);
     }
@@ -122,11 +124,11 @@ static hal_status solve_block(const solver *s, int64_t first, int64_t count)
 /* Solves `count` unknowns from `first` on, from which the ones before are subtracted already. */
 static hal_status solve_range(const solver *s, int64_t first, int64_t count)
 {
-    if (count <= BLOCK) {
+    if (count <= BLAS_BLOCK) {
         return solve_block(s, first, count);
     }
-    const int64_t blocks = (count + BLOCK - 1) / BLOCK;
-    const int64_t half = blocks / 2 * BLOCK; /* multiples of BLOCK, as the inverses are */
+    const int64_t blocks = (count + BLAS_BLOCK - 1) / BLAS_BLOCK;
+    const int64_t half = blocks / 2 * BLAS_BLOCK; /* multiples of BLAS_BLOCK, as the inverses are */
     const int64_t middle = first + half, rest = count - half;
     const int64_t known = s->is_forward ? first : middle, known_count = s->is_forward ? half : rest;
     const int64_t other = s->is_forward ? middle : first, other_count = s->is_forward ? rest : half;
@@ -142,7 +144,7 @@ static hal_status solve_loaded(solver *s, const blas_call *call, bool is_left)
 {
     const blas_type type = s->a.type;
     const int64_t rows = s->unknowns.shape[0];
-    const int64_t width = s->order < BLOCK ? s->order : BLOCK;
+    const int64_t width = s->order < BLAS_BLOCK ? s->order : BLAS_BLOCK;
     HAL_TRY(blas_operand_load(s->lane, &s->a, (blas_number){1, 0}, BLAS_EXPANDED, &s->triangle));
     HAL_TRY(inverses_create(s));
     HAL_TRY(blas_operand_create(s->lane, type, width, rows, &s->scratch));

@@ -17,8 +17,9 @@ from pathlib import Path
 # belongs to the one around it. A plugin that is not listed is one folder.
 LIBRARIES = {"hal/src": ("base", "ir", "plugin", "core", "comm", "layers"),
              "ops/src": ("tuning", "tensor", "kernels", "gemm/normwise", "gemm", "array"),
-             "blas/src": ("routine", "call", "invoke", "host", "report", "matrix", "plain", "lane", "operand",
-                          "solve", "product", "run", "entry", "fortran", "cblas", "."),
+             "blas/src": ("routine", "call", "invoke", "host", "report", "matrix", "plain", "lane", "estimate",
+                          "operand", "solve", "product", "store", "model", "summary", "run", "entry",
+                          "fortran", "cblas", "."),
              "bench": ("harness", "peers", "suites", "."),
              "conformance": ("math", "case", "hal", "ir", "ops", "report", "runner", "."),
              "plugins/cpu": ("status", "threads", "lanes", "lower", "jit", "executable", "worker", "gemm",

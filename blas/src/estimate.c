@@ -1,0 +1,56 @@
+/* Counts of calls, see estimate.h. They follow product.c, solve.c and operand.c. */
+#include "estimate.h"
+
+#include "matrix.h"
+
+/* An operand; expanded ones are twice as large. */
+static void add_operand(blas_estimate *made, const blas_matrix *matrix, bool is_expanded)
+{
+    const bool is_complex = blas_type_is_complex(matrix->type);
+    const double bytes = (double)matrix->rows * (double)matrix->columns *
+                         (double)blas_type_bytes(matrix->type) *
+                         (is_expanded && is_complex ? 2 : 1);
+    const bool is_copied = matrix->structure == BLAS_GENERAL &&
+                           (!is_complex || (!is_expanded && !matrix->is_transposed));
+    made->upload_bytes += bytes;
+    made->packed_bytes += is_copied ? 0 : bytes;
+}
+
+static void add_solution(blas_estimate *made, const blas_call *call)
+{
+    const double order = (double)(call->side == 'L' ? call->m : call->n);
+    const double others = (double)(call->side == 'L' ? call->n : call->m);
+    const double each = blas_type_is_complex(blas_call_type(call)) ? 8 : 2;
+    const double blocks = order / BLAS_BLOCK + 1;
+    made->operations += each * order * others * (order / 2 + 3 * BLAS_BLOCK);
+    made->launches += 5 * blocks;
+    made->packed_bytes += order * BLAS_BLOCK * 64; /* the inverses, which are slow */
+}
+
+blas_estimate blas_estimate_of(const blas_call *call)
+{
+    const blas_kind kind = blas_call_kind(call);
+    const blas_number beta = blas_call_beta(call);
+    const size_t size = blas_type_bytes(blas_call_type(call));
+    const double result = (double)call->m * (double)call->n * (double)size;
+    const bool is_triangle = blas_result_triangle(call) != 0;
+    blas_estimate made = {.download_bytes = result, .packed_bytes = is_triangle ? result : 0};
+    made.upload_bytes = beta.re == 0 && beta.im == 0 ? 0 : result;
+    for (int which = 0; which < blas_factors_count(call); which++) {
+        const blas_factors factors = blas_factors_of(call, which);
+        add_operand(&made, &factors.y, false);
+        add_operand(&made, &factors.x, true);
+    }
+    if (kind == BLAS_TRSM) {
+        add_solution(&made, call);
+        return made;
+    }
+    made.operations = blas_call_operations(call);
+    made.launches = blas_factors_count(call);
+    if (is_triangle || kind == BLAS_TRMM) {
+        const double order = (double)(call->side == 'L' ? call->m : call->n);
+        made.operations *= 1 + BLAS_PANEL / (order > BLAS_PANEL ? order : BLAS_PANEL);
+        made.launches *= (double)((int64_t)order / BLAS_PANEL + 1);
+    }
+    return made;
+}

@@ -1,0 +1,25 @@
+/* What a call does on a device, counted: operations, launches, and bytes that are moved. */
+#ifndef BLAS_SRC_ESTIMATE_H
+#define BLAS_SRC_ESTIMATE_H
+
+#include "call.h"
+
+/* Rows or columns of a panel at the edge of a triangle. A panel takes some elements that are not
+ * needed: half a panel for each row. */
+#define BLAS_PANEL 256
+
+/* Rows of a block on the diagonal of a triangular system, which is solved by its inverse. */
+#define BLAS_BLOCK 64
+
+typedef struct blas_estimate {
+    double operations;     /* real multiplications and additions of all products */
+    double launches;       /* products */
+    double upload_bytes;   /* written to the device */
+    double download_bytes; /* read from it */
+    double packed_bytes;   /* written by the host while it makes operands full */
+} blas_estimate;
+
+/* Counts a valid call with a product. Threads: any. */
+blas_estimate blas_estimate_of(const blas_call *call);
+
+#endif

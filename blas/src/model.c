@@ -1,0 +1,253 @@
+/* The model of time: square products of a few orders, transfers, and copies are measured; times of
+ * other calls follow by interpolation over the number of operations. See model.h. */
+#include "model.h"
+
+#include "estimate.h"
+#include "host.h"
+#include "lane.h"
+#include "matrix.h"
+#include "store.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const int64_t orders[BLAS_MODEL_POINTS] = {32, 128, 512, 1280};
+
+/* A longer measurement ends a curve. */
+#define CURVE_SECONDS 0.05
+#define TRANSFER_BYTES (16u << 20)
+#define PACKED_ORDER 512
+#define TURNS 3
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool is_known, is_usable;
+static blas_measurements known;
+
+/* The parent may have been measuring. */
+static void reset_in_child(void)
+{
+    pthread_mutex_init(&lock, NULL);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, reset_in_child);
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return 1e9 * (double)time.tv_sec + (double)time.tv_nsec;
+}
+
+/* What a measurement repeats. */
+typedef struct trial {
+    blas_lane *lane;
+    ops_tensor a, b, c; /* on the device */
+    void *memory;       /* of the host: three matrices */
+    size_t bytes;       /* of each */
+    blas_call call;
+} trial;
+
+static hal_status device_product(trial *t)
+{
+    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+    options.precision = HAL_GEMM_ACCURATE;
+    HAL_TRY(ops_gemm(t->lane->context, &options, &t->a, &t->b, &t->c));
+    return hal_queue_wait(t->lane->queue, HAL_WAIT_FOREVER);
+}
+
+static hal_status host_product(trial *t)
+{
+    return blas_host_compute(&t->call) ? HAL_OK : HAL_ERROR_UNSUPPORTED;
+}
+
+static hal_status upload(trial *t)
+{
+    HAL_TRY(hal_queue_write(t->lane->queue, t->a.buffer, 0, t->memory, t->bytes));
+    return hal_queue_wait(t->lane->queue, HAL_WAIT_FOREVER);
+}
+
+static hal_status download(trial *t)
+{
+    return hal_queue_read(t->lane->queue, t->a.buffer, 0, t->bytes, t->memory);
+}
+
+static hal_status pack(trial *t)
+{
+    const blas_matrix matrix = {.data = t->memory,
+                                .type = BLAS_TYPE_d,
+                                .structure = BLAS_SYMMETRIC,
+                                .rows = PACKED_ORDER,
+                                .columns = PACKED_ORDER,
+                                .leading = PACKED_ORDER};
+    blas_matrix_pack(&matrix, (blas_number){1, 0}, false, (char *)t->memory + t->bytes);
+    return HAL_OK;
+}
+
+/* The least time of a few; the first may compile. */
+static hal_status measure(hal_status (*action)(trial *), trial *t, uint64_t *nanoseconds)
+{
+    *nanoseconds = UINT64_MAX;
+    for (int turn = 0; turn < TURNS; turn++) {
+        const double start = now();
+        HAL_TRY(action(t));
+        const double taken = now() - start;
+        *nanoseconds = taken < (double)*nanoseconds ? (uint64_t)taken + 1 : *nanoseconds;
+    }
+    return HAL_OK;
+}
+
+/* The host's memory holds zeros, which take the same time as other numbers. */
+static hal_status trial_create(trial *t, hal_type type, int64_t order)
+{
+    const int64_t shape[2] = {order, order};
+    HAL_TRY(ops_tensor_create(t->lane->context, type, 2, shape, &t->a));
+    HAL_TRY(ops_tensor_create(t->lane->context, type, 2, shape, &t->b));
+    HAL_TRY(ops_tensor_create(t->lane->context, type, 2, shape, &t->c));
+    HAL_TRY(ops_fill(t->lane->context, 0, &t->a));
+    HAL_TRY(ops_fill(t->lane->context, 0, &t->b));
+    t->bytes = (size_t)hal_buffer_get_bytes(t->a.buffer);
+    t->memory = calloc(3, t->bytes);
+    return t->memory ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
+}
+
+static void trial_destroy(trial *t)
+{
+    ops_tensor_release(&t->a);
+    ops_tensor_release(&t->b);
+    ops_tensor_release(&t->c);
+    free(t->memory);
+    t->memory = NULL;
+}
+
+static hal_status measure_order(trial *t, bool is_double, int point, blas_measurements *made)
+{
+    static const double double_one = 1, double_zero;
+    static const float single_one = 1, single_zero;
+    const int64_t n = orders[point];
+    HAL_TRY(trial_create(t, is_double ? HAL_TYPE_F64 : HAL_TYPE_F32, n));
+    char *memory = t->memory;
+    t->call = (blas_call){.routine = is_double ? BLAS_ROUTINE_dgemm : BLAS_ROUTINE_sgemm,
+                          .transa = 'N',
+                          .transb = 'N',
+                          .m = n,
+                          .n = n,
+                          .k = n,
+                          .lda = n,
+                          .ldb = n,
+                          .ldc = n,
+                          .alpha = is_double ? (const void *)&double_one : &single_one,
+                          .beta = is_double ? (const void *)&double_zero : &single_zero,
+                          .a = memory,
+                          .b = memory + t->bytes,
+                          .c = memory + 2 * t->bytes};
+    HAL_TRY(measure(device_product, t, &made->device[is_double][point]));
+    return measure(host_product, t, &made->host[is_double][point]);
+}
+
+/* Both curves of a type end where one takes long. */
+static hal_status measure_curves(trial *t, bool is_double, blas_measurements *made)
+{
+    for (int point = 0; point < BLAS_MODEL_POINTS; point++) {
+        const hal_status status = measure_order(t, is_double, point, made);
+        trial_destroy(t);
+        HAL_TRY(status);
+        const uint64_t device = made->device[is_double][point], host = made->host[is_double][point];
+        if ((double)(device > host ? device : host) > 1e9 * CURVE_SECONDS) {
+            break;
+        }
+    }
+    return HAL_OK;
+}
+
+static hal_status measure_transfers(trial *t, blas_measurements *made)
+{
+    const int64_t order = 2048; /* of f32: TRANSFER_BYTES */
+    hal_status status = trial_create(t, HAL_TYPE_F32, order);
+    if (status == HAL_OK) {
+        status = measure(upload, t, &made->upload);
+    }
+    if (status == HAL_OK) {
+        status = measure(download, t, &made->download);
+    }
+    if (status == HAL_OK) {
+        status = measure(pack, t, &made->pack);
+    }
+    trial_destroy(t);
+    return status;
+}
+
+/* A device without f64 has no times of it. */
+static hal_status measure_all(blas_measurements *made)
+{
+    trial t = {0};
+    HAL_TRY(blas_lane_acquire(&t.lane));
+    *made = (blas_measurements){0};
+    hal_status status = measure_transfers(&t, made);
+    if (status == HAL_OK) {
+        status = measure_curves(&t, false, made);
+    }
+    if (status == HAL_OK && measure_curves(&t, true, made) != HAL_OK) {
+        made->device[1][0] = 0;
+    }
+    blas_lane_release(t.lane, status != HAL_OK);
+    return status;
+}
+
+/* Under the lock. */
+static void model_load(void)
+{
+    hal_device *device = *blas_host_path() ? blas_lane_device() : NULL;
+    is_known = true;
+    if (!device) {
+        return;
+    }
+    is_usable = blas_store_read(device, &known);
+    if (!is_usable && measure_all(&known) == HAL_OK) {
+        is_usable = true;
+        blas_store_write(device, &known);
+    }
+}
+
+/* A line through the logarithms of the two nearest points; below the first its time, above the last
+ * its rate. */
+static double curve_at(const uint64_t curve[BLAS_MODEL_POINTS], double operations)
+{
+    double x0 = 0, y0 = 0;
+    for (int point = 0; point < BLAS_MODEL_POINTS && curve[point]; point++) {
+        const double n = (double)orders[point], y = (double)curve[point], x = 2 * n * n * n;
+        if (operations <= x) {
+            return point == 0 ? y : y0 * pow(operations / x0, log(y / y0) / log(x / x0));
+        }
+        x0 = x;
+        y0 = y;
+    }
+    return x0 > 0 ? y0 * operations / x0 : 0;
+}
+
+blas_times blas_model_times(const blas_call *call)
+{
+    pthread_mutex_lock(&lock);
+    if (!is_known) {
+        model_load();
+    }
+    const blas_measurements *m = is_usable ? &known : NULL;
+    pthread_mutex_unlock(&lock);
+    const bool is_double = blas_type_real_bytes(blas_call_type(call)) == sizeof(double);
+    if (!m || !m->device[is_double][0]) {
+        return (blas_times){0, 0};
+    }
+    const blas_estimate e = blas_estimate_of(call);
+    const double packed = (double)PACKED_ORDER * PACKED_ORDER * sizeof(double);
+    blas_times times;
+    times.device = e.launches * curve_at(m->device[is_double], e.operations / e.launches) +
+                   (double)m->upload * e.upload_bytes / TRANSFER_BYTES +
+                   (double)m->download * e.download_bytes / TRANSFER_BYTES +
+                   (double)m->pack * e.packed_bytes / packed;
+    times.host = curve_at(m->host[is_double], blas_call_operations(call));
+    return times;
+}

@@ -1,0 +1,24 @@
+/* Measured times on disk, one file for each device with a host's BLAS. */
+#ifndef BLAS_SRC_STORE_H
+#define BLAS_SRC_STORE_H
+
+#include <hal/hal.h>
+#include <stdbool.h>
+
+#define BLAS_MODEL_POINTS 4
+
+/* Nanoseconds of square products in f32 and f64, 0: not measured; of transfers and copies of the
+ * sizes in model.c. */
+typedef struct blas_measurements {
+    uint64_t device[2][BLAS_MODEL_POINTS], host[2][BLAS_MODEL_POINTS];
+    uint64_t upload, download, pack;
+} blas_measurements;
+
+/* Reads or writes the times of a device with the host's BLAS, its threads as the environment sets
+ * them, and the processors of this thread. The folder is that of hal's cache, HAL_CACHE_DIR; where
+ * there is none, or it cannot be written, nothing happens. False: there is no such file.
+ * Threads: any, also of other processes: a file is written whole and then renamed. */
+bool blas_store_read(hal_device *device, HAL_OUT blas_measurements *measurements);
+void blas_store_write(hal_device *device, const blas_measurements *measurements);
+
+#endif
