@@ -4,7 +4,8 @@
 #include "matrix.h"
 
 /* An operand; expanded ones are twice as large. */
-static void add_operand(blas_estimate *made, const blas_matrix *matrix, bool is_expanded)
+static void add_operand(blas_estimate *made, const blas_matrix *matrix, bool is_expanded,
+                        bool is_in_place)
 {
     const bool is_complex = blas_type_is_complex(matrix->type);
     const double bytes = (double)matrix->rows * (double)matrix->columns *
@@ -12,7 +13,7 @@ static void add_operand(blas_estimate *made, const blas_matrix *matrix, bool is_
                          (is_expanded && is_complex ? 2 : 1);
     const bool is_copied = matrix->structure == BLAS_GENERAL &&
                            (!is_complex || (!is_expanded && !matrix->is_transposed));
-    made->upload_bytes += bytes;
+    made->upload_bytes += is_in_place ? 0 : bytes;
     made->packed_bytes += is_copied ? 0 : bytes;
 }
 
@@ -27,19 +28,21 @@ static void add_solution(blas_estimate *made, const blas_call *call)
     made->packed_bytes += order * BLAS_BLOCK * 64; /* the inverses, which are slow */
 }
 
-blas_estimate blas_estimate_of(const blas_call *call)
+blas_estimate blas_estimate_of(const blas_call *call, bool is_in_place)
 {
     const blas_kind kind = blas_call_kind(call);
     const blas_number beta = blas_call_beta(call);
     const size_t size = blas_type_bytes(blas_call_type(call));
     const double result = (double)call->m * (double)call->n * (double)size;
     const bool is_triangle = blas_result_triangle(call) != 0;
-    blas_estimate made = {.download_bytes = result, .packed_bytes = is_triangle ? result : 0};
-    made.upload_bytes = beta.re == 0 && beta.im == 0 ? 0 : result;
+    const bool is_copied = !is_in_place || is_triangle || kind >= BLAS_TRMM;
+    blas_estimate made = {.download_bytes = is_copied ? result : 0,
+                          .packed_bytes = is_triangle ? result : 0};
+    made.upload_bytes = !is_copied || (beta.re == 0 && beta.im == 0) ? 0 : result;
     for (int which = 0; which < blas_factors_count(call); which++) {
         const blas_factors factors = blas_factors_of(call, which);
-        add_operand(&made, &factors.y, false);
-        add_operand(&made, &factors.x, true);
+        add_operand(&made, &factors.y, false, is_in_place);
+        add_operand(&made, &factors.x, true, is_in_place);
     }
     if (kind == BLAS_TRSM) {
         add_solution(&made, call);

@@ -19,7 +19,8 @@ typedef struct blas_estimate {
     double packed_bytes;   /* written by the host while it makes operands full */
 } blas_estimate;
 
-/* Counts a valid call with a product. Threads: any. */
-blas_estimate blas_estimate_of(const blas_call *call);
+/* Counts a valid call with a product on a device that computes on the host's memory, or does not.
+ * Threads: any. */
+blas_estimate blas_estimate_of(const blas_call *call, bool is_in_place);
 
 #endif

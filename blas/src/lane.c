@@ -10,6 +10,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static hal_device *device;
 static bool is_opened; /* or it was tried */
 static hal_status open_status;
+static bool is_in_place; /* of the device */
 static blas_lane *free_lanes;
 
 /* The parent's device is of no use to a child, whose copy of the lock may be held. */
@@ -26,6 +27,16 @@ __attribute__((constructor)) static void watch_forks(void)
     pthread_atfork(NULL, NULL, reset_in_child);
 }
 
+/* A processor that imports memory of any address and size. */
+static bool takes_any_memory(hal_device *opened)
+{
+    hal_external_info info = {.size = sizeof info};
+    return hal_device_get_info(opened)->kind == HAL_DEVICE_CPU &&
+           hal_device_get_external(opened, &info) == HAL_OK &&
+           (info.import_kinds & HAL_HANDLE_BIT(HAL_HANDLE_HOST)) && info.host_alignment <= 4 &&
+           info.host_granularity <= 4;
+}
+
 /* Under the lock. */
 static hal_status device_open(void)
 {
@@ -35,6 +46,7 @@ static hal_status device_open(void)
         if (open_status != HAL_OK && !*blas_host_path()) {
             open_status = hal_device_open("cpu", &device);
         }
+        is_in_place = open_status == HAL_OK && takes_any_memory(device);
     }
     return open_status;
 }
@@ -43,6 +55,14 @@ hal_device *blas_lane_device(void)
 {
     pthread_mutex_lock(&lock);
     hal_device *found = device_open() == HAL_OK ? device : NULL;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+bool blas_lane_is_in_place(void)
+{
+    pthread_mutex_lock(&lock);
+    const bool found = device_open() == HAL_OK && is_in_place;
     pthread_mutex_unlock(&lock);
     return found;
 }
@@ -60,6 +80,7 @@ static hal_status lane_create(hal_device *on, blas_lane **lane)
     if (!made) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
+    made->is_in_place = is_in_place;
     hal_status status = hal_queue_create(on, &made->queue);
     if (status == HAL_OK) {
         status = ops_context_create(made->queue, &made->context);

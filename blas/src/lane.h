@@ -8,6 +8,7 @@
 typedef struct blas_lane {
     hal_queue *queue;
     ops_context *context;
+    bool is_in_place;       /* the device computes on the host's memory without a copy */
     struct blas_lane *next; /* of the free ones */
 } blas_lane;
 
@@ -20,6 +21,9 @@ hal_status blas_lane_acquire(blas_lane **lane);
 
 /* Returns a lane; after a failed call its queue is waited for and not used again. Threads: any. */
 void blas_lane_release(blas_lane *lane, bool has_failed);
+
+/* Whether lanes are in place, see above; false: also where there is no device. Threads: any. */
+bool blas_lane_is_in_place(void);
 
 /* The device, without a reference; null: none could be opened. Threads: any. */
 hal_device *blas_lane_device(void);

@@ -241,7 +241,7 @@ blas_times blas_model_times(const blas_call *call)
     if (!m || !m->device[is_double][0]) {
         return (blas_times){0, 0};
     }
-    const blas_estimate e = blas_estimate_of(call);
+    const blas_estimate e = blas_estimate_of(call, blas_lane_is_in_place());
     const double packed = (double)PACKED_ORDER * PACKED_ORDER * sizeof(double);
     blas_times times;
     times.device = e.launches * curve_at(m->device[is_double], e.operations / e.launches) +

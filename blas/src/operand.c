@@ -32,30 +32,86 @@ hal_status blas_operand_create(blas_lane *lane, blas_type type, int64_t rows, in
     return ops_tensor_create(lane->context, real_type(type), 2, shape, tensor);
 }
 
-/* What is stored, as it is. */
-static hal_status load_in_place(blas_lane *lane, const blas_matrix *matrix, ops_tensor *tensor)
+/* Makes a buffer of memory of the host. */
+static hal_status import(const blas_lane *lane, const void *data, uint64_t bytes, uint32_t access,
+                         hal_release_callback release, void *user, hal_buffer **buffer)
 {
-    const int64_t rows = matrix->is_transposed ? matrix->columns : matrix->rows;
-    const int64_t columns = matrix->is_transposed ? matrix->rows : matrix->columns;
-    HAL_TRY(blas_operand_create(lane, matrix->type, rows, columns, tensor));
-    const int64_t strides[2] = {matrix->leading * parts(matrix->type), 1};
-    const int64_t elements = (columns - 1) * matrix->leading + rows;
+    const hal_memory_handle handle = {.size = sizeof handle,
+                                      .kind = HAL_HANDLE_HOST,
+                                      .handle = (uintptr_t)data,
+                                      .bytes = bytes,
+                                      .access = access};
+    return hal_buffer_import(ops_context_get_device(lane->context), &handle, release, user, buffer);
+}
+
+hal_status blas_operand_import(blas_lane *lane, const blas_matrix *matrix, uint32_t access,
+                               ops_tensor *tensor)
+{
+    if (!lane->is_in_place || (uintptr_t)matrix->data % blas_type_real_bytes(matrix->type)) {
+        return HAL_ERROR_UNSUPPORTED;
+    }
+    const int64_t elements = (matrix->columns - 1) * matrix->leading + matrix->rows;
+    *tensor = (ops_tensor){.type = real_type(matrix->type),
+                           .rank = 2,
+                           .shape = {matrix->columns, matrix->rows * parts(matrix->type)},
+                           .stride = {matrix->leading * parts(matrix->type), 1}};
+    return import(lane, matrix->data, (uint64_t)elements * blas_type_bytes(matrix->type), access,
+                  NULL, NULL, &tensor->buffer);
+}
+
+/* What is stored, copied to the device. */
+static hal_status load_copy(blas_lane *lane, const blas_matrix *stored, ops_tensor *tensor)
+{
+    HAL_TRY(blas_operand_create(lane, stored->type, stored->rows, stored->columns, tensor));
+    const int64_t strides[2] = {stored->leading * parts(stored->type), 1};
+    const int64_t elements = (stored->columns - 1) * stored->leading + stored->rows;
     const hal_status status =
-        ops_tensor_write_strided(lane->context, tensor, matrix->data, strides,
-                                 (uint64_t)elements * blas_type_bytes(matrix->type));
+        ops_tensor_write_strided(lane->context, tensor, stored->data, strides,
+                                 (uint64_t)elements * blas_type_bytes(stored->type));
     if (status != HAL_OK) {
         ops_tensor_release(tensor);
+    }
+    return status;
+}
+
+/* What is stored, as it is; without a copy for an operand that is only read. */
+static hal_status load_stored(blas_lane *lane, const blas_matrix *matrix, bool is_read_only,
+                              ops_tensor *tensor)
+{
+    const blas_matrix stored = matrix->is_transposed ? blas_matrix_transpose(matrix) : *matrix;
+    if (!is_read_only || blas_operand_import(lane, &stored, HAL_ACCESS_READ, tensor) != HAL_OK) {
+        HAL_TRY(load_copy(lane, &stored, tensor));
+    }
+    const ops_tensor loaded = *tensor;
+    return matrix->is_transposed ? ops_tensor_transpose(&loaded, 0, 1, tensor) : HAL_OK;
+}
+
+/* Passes packed elements, which are freed, on to a tensor. */
+static hal_status load_packed(blas_lane *lane, void *packed, size_t bytes, ops_tensor *tensor)
+{
+    if (lane->is_in_place) {
+        const hal_status status =
+            import(lane, packed, bytes, HAL_ACCESS_READ_WRITE, free, packed, &tensor->buffer);
+        if (status != HAL_OK) {
+            free(packed);
+        }
         return status;
     }
-    if (matrix->is_transposed) {
-        const ops_tensor stored = *tensor;
-        HAL_TRY(ops_tensor_transpose(&stored, 0, 1, tensor));
+    ops_tensor made;
+    hal_status status = ops_tensor_create(lane->context, tensor->type, 2, tensor->shape, &made);
+    if (status == HAL_OK) {
+        tensor->buffer = made.buffer;
+        status = ops_tensor_write(lane->context, tensor, packed, bytes);
+        if (status != HAL_OK) {
+            ops_tensor_release(tensor);
+        }
     }
-    return HAL_OK;
+    free(packed);
+    return status;
 }
 
 hal_status blas_operand_load(blas_lane *lane, const blas_matrix *matrix, blas_number scale,
-                             blas_form form, ops_tensor *tensor)
+                             blas_form form, bool is_read_only, ops_tensor *tensor)
 {
     const bool is_complex = blas_type_is_complex(matrix->type);
     const bool is_expanded = is_complex && form == BLAS_EXPANDED;
@@ -63,23 +119,19 @@ hal_status blas_operand_load(blas_lane *lane, const blas_matrix *matrix, blas_nu
         matrix->structure == BLAS_GENERAL && scale.re == 1 && scale.im == 0 &&
         (!is_complex || (!is_expanded && !matrix->is_transposed && !matrix->is_conjugated));
     if (is_stored) {
-        return load_in_place(lane, matrix, tensor);
+        return load_stored(lane, matrix, is_read_only, tensor);
     }
-    HAL_TRY(blas_operand_create(lane, matrix->type, matrix->rows,
-                                matrix->columns * (is_expanded ? 2 : 1), tensor));
-    const size_t bytes =
-        (size_t)ops_tensor_get_element_count(tensor) * blas_type_real_bytes(matrix->type);
+    const int64_t columns = matrix->columns * (is_expanded ? 2 : 1);
+    const int64_t rows = matrix->rows * parts(matrix->type);
+    *tensor = (ops_tensor){
+        .type = real_type(matrix->type), .rank = 2, .shape = {columns, rows}, .stride = {rows, 1}};
+    const size_t bytes = (size_t)(columns * rows) * blas_type_real_bytes(matrix->type);
     void *packed = malloc(bytes);
-    hal_status status = HAL_ERROR_OUT_OF_MEMORY;
-    if (packed) {
-        blas_matrix_pack(matrix, scale, is_expanded, packed);
-        status = ops_tensor_write(lane->context, tensor, packed, bytes);
-        free(packed);
+    if (!packed) {
+        return HAL_ERROR_OUT_OF_MEMORY;
     }
-    if (status != HAL_OK) {
-        ops_tensor_release(tensor);
-    }
-    return status;
+    blas_matrix_pack(matrix, scale, is_expanded, packed);
+    return load_packed(lane, packed, bytes, tensor);
 }
 
 /* Elements of a result that was read, column after column, to where the call wants them. */
@@ -118,8 +170,17 @@ hal_status blas_operand_store(blas_lane *lane, const ops_tensor *tensor, const b
         return ops_tensor_read_strided(lane->context, tensor, strides,
                                        (uint64_t)elements * blas_type_bytes(type), call->c);
     }
+    void *mapped;
+    if (lane->is_in_place) {
+        HAL_TRY(hal_queue_wait(lane->queue, HAL_WAIT_FOREVER));
+        if (hal_buffer_map_begin(tensor->buffer, &mapped) == HAL_OK) {
+            /* A tensor that is not contiguous is a transposed view. */
+            store_elements(mapped, call, is_transposed == !!ops_tensor_is_contiguous(tensor));
+            return hal_buffer_map_end(tensor->buffer);
+        }
+    }
     const size_t bytes = (size_t)call->m * (size_t)call->n * blas_type_bytes(type);
-    char *packed = malloc(bytes);
+    void *packed = malloc(bytes);
     hal_status status = HAL_ERROR_OUT_OF_MEMORY;
     if (packed) {
         status = ops_tensor_read(lane->context, tensor, bytes, packed);

@@ -13,6 +13,7 @@ typedef struct product {
     int64_t m, n, k;
     int64_t parts; /* reals of an element: lengths of m and k are that many times as long */
     double alpha, beta;
+    bool is_in_place; /* the result is the host's C */
 } product;
 
 /* result[columns j of C, rows i of C] from the given part of k. */
@@ -70,9 +71,9 @@ static hal_status product_record(product *p, const blas_call *call, int which)
     const bool is_folded = factors.alpha.im != 0; /* into op(A) */
     p->alpha = is_folded ? 1 : factors.alpha.re;
     p->k = factors.x.columns;
-    HAL_TRY(blas_operand_load(p->lane, &factors.y, one, BLAS_PAIRS, &p->left));
+    HAL_TRY(blas_operand_load(p->lane, &factors.y, one, BLAS_PAIRS, true, &p->left));
     hal_status status = blas_operand_load(p->lane, &factors.x, is_folded ? factors.alpha : one,
-                                          BLAS_EXPANDED, &p->right);
+                                          BLAS_EXPANDED, true, &p->right);
     if (status == HAL_OK) {
         const char triangle = blas_result_triangle(call);
         const bool is_left_side = call->side == 'L';
@@ -90,17 +91,22 @@ static hal_status product_record(product *p, const blas_call *call, int which)
 /* C, scaled by a beta that is not real; not read where beta is 0. */
 static hal_status result_create(product *p, const blas_call *call)
 {
-    const blas_number beta = blas_call_beta(call);
+    const blas_number beta = blas_call_beta(call), one = {1, 0};
     const blas_type type = blas_call_type(call);
-    if (beta.re == 0 && beta.im == 0) {
-        return blas_operand_create(p->lane, type, call->m, call->n, &p->result);
-    }
     const blas_matrix c = {
         .data = call->c, .type = type, .rows = call->m, .columns = call->n, .leading = call->ldc};
     const bool is_real = beta.im == 0;
     p->beta = is_real ? beta.re : 1;
-    return blas_operand_load(p->lane, &c, is_real ? (blas_number){1, 0} : beta, BLAS_PAIRS,
-                             &p->result);
+    p->is_in_place = is_real && blas_result_triangle(call) == 0 &&
+                     blas_call_kind(call) != BLAS_TRMM &&
+                     blas_operand_import(p->lane, &c, HAL_ACCESS_READ_WRITE, &p->result) == HAL_OK;
+    if (p->is_in_place) {
+        return HAL_OK;
+    }
+    if (is_real && beta.re == 0) {
+        return blas_operand_create(p->lane, type, call->m, call->n, &p->result);
+    }
+    return blas_operand_load(p->lane, &c, is_real ? one : beta, BLAS_PAIRS, false, &p->result);
 }
 
 hal_status blas_product_compute(blas_lane *lane, const blas_call *call)
@@ -117,7 +123,8 @@ hal_status blas_product_compute(blas_lane *lane, const blas_call *call)
         p.beta = 1;
     }
     if (status == HAL_OK) {
-        status = blas_operand_store(lane, &p.result, call, false);
+        status = p.is_in_place ? hal_queue_wait(lane->queue, HAL_WAIT_FOREVER)
+                               : blas_operand_store(lane, &p.result, call, false);
     }
     ops_tensor_release(&p.result);
     return status;

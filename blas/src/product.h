@@ -6,7 +6,8 @@
 #include "matrix.h"
 
 /* Computes a valid call with a product. The host's matrix is written at the end, so that after an
- * error it is as before, unless the device is lost while the result is read.
+ * error it is as before, unless the device is lost while the result is read. A processor computes
+ * in the host's matrix itself.
  * Complex products are real ones of twice the rows, columns and inner length.
  * Threads: the lane's. Errors: OUT_OF_MEMORY, UNSUPPORTED without the type, or where a triangle's
  * inverse is not finite; those of queues and kernels. */

@@ -75,8 +75,8 @@ static hal_status inverses_create(solver *s)
                                     .rows = BLAS_BLOCK,
                                     .columns = blocks * BLAS_BLOCK,
                                     .leading = BLAS_BLOCK};
-        status =
-            blas_operand_load(s->lane, &stored, (blas_number){1, 0}, BLAS_EXPANDED, &s->inverses);
+        status = blas_operand_load(s->lane, &stored, (blas_number){1, 0}, BLAS_EXPANDED, false,
+                                   &s->inverses);
     }
     free(inverse);
     free(all);
@@ -145,7 +145,8 @@ static hal_status solve_loaded(solver *s, const blas_call *call, bool is_left)
     const blas_type type = s->a.type;
     const int64_t rows = s->unknowns.shape[0];
     const int64_t width = s->order < BLAS_BLOCK ? s->order : BLAS_BLOCK;
-    HAL_TRY(blas_operand_load(s->lane, &s->a, (blas_number){1, 0}, BLAS_EXPANDED, &s->triangle));
+    HAL_TRY(
+        blas_operand_load(s->lane, &s->a, (blas_number){1, 0}, BLAS_EXPANDED, true, &s->triangle));
     HAL_TRY(inverses_create(s));
     HAL_TRY(blas_operand_create(s->lane, type, width, rows, &s->scratch));
     HAL_TRY(solve_range(s, 0, s->order));
@@ -163,7 +164,7 @@ hal_status blas_solve_compute(blas_lane *lane, const blas_call *call)
     s.parts = blas_type_is_complex(s.a.type) ? 2 : 1;
     s.is_forward = blas_matrix_is_lower(&s.a);
     hal_status status = blas_operand_load(lane, is_left ? &factors.y : &turned, factors.alpha,
-                                          BLAS_PAIRS, &s.unknowns);
+                                          BLAS_PAIRS, false, &s.unknowns);
     if (status == HAL_OK) {
         status = solve_loaded(&s, call, is_left);
     }

@@ -3,6 +3,7 @@
 
 #include "estimate.h"
 #include "host.h"
+#include "lane.h"
 #include "model.h"
 
 #include <pthread.h>
@@ -52,7 +53,7 @@ void blas_summary_add(const blas_call *call, bool on_device, uint64_t start)
     blas_estimate estimate = {0};
     blas_times times = {0};
     if (on_device) {
-        estimate = blas_estimate_of(call);
+        estimate = blas_estimate_of(call, blas_lane_is_in_place());
         times = blas_model_times(call);
     }
     pthread_mutex_lock(&lock);

@@ -3,7 +3,9 @@
  * blas_calls LIBRARY check COUNT SEED ORDER   LIBRARY's results against plain loops in double
  *                                             precision; lengths up to ORDER
  * blas_calls LIBRARY time COUNT SEED ORDER    seconds of LIBRARY and of the BLAS that
- *                                             HALYARD_BLAS_HOST names, the worst ratio first */
+ *                                             HALYARD_BLAS_HOST names, the worst ratio first
+ * blas_calls LIBRARY cpu COUNT SEED ORDER     the same in seconds of all processors: of one thread
+ *                                             on a machine that others use */
 #include "host.h"
 #include "matrix.h"
 #include "plain.h"
@@ -15,6 +17,7 @@
 #include <time.h>
 
 static uint64_t state;
+static clockid_t clock_of_times = CLOCK_MONOTONIC;
 
 static uint32_t random_bits(void)
 {
@@ -210,7 +213,7 @@ static int check_one(void *library, int64_t order)
 static double now(void)
 {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(clock_of_times, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
@@ -278,14 +281,15 @@ int main(int argc, char **argv)
 {
     void *library = argc == 6 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!library) {
-        fprintf(stderr, "blas_calls LIBRARY check|time COUNT SEED ORDER\n%s\n",
+        fprintf(stderr, "blas_calls LIBRARY check|time|cpu COUNT SEED ORDER\n%s\n",
                 argc == 6 ? dlerror() : "");
         return 2;
     }
     const int count = (int)strtol(argv[3], NULL, 10);
     const int64_t order = strtol(argv[5], NULL, 10);
     state = (uint64_t)strtol(argv[4], NULL, 10) * 7919 + 1;
-    if (strcmp(argv[2], "time") == 0) {
+    if (strcmp(argv[2], "check") != 0) {
+        clock_of_times = strcmp(argv[2], "cpu") == 0 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
         time_calls(library, count, order);
         return 0;
     }
