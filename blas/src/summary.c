@@ -77,7 +77,11 @@ static const char *seconds(uint64_t nanoseconds, char text[32])
 
 __attribute__((destructor)) static void summary_print(void)
 {
-    if (!is_wanted) {
+    uint64_t calls = 0;
+    for (int i = 0; i < BLAS_ROUTINE_COUNT; i++) {
+        calls += counts[i].calls;
+    }
+    if (!is_wanted || calls == 0) {
         return;
     }
     fprintf(stderr, "halyard blas: host %s\n%-10s %10s %10s %10s %12s %12s %12s\n",
