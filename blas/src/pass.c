@@ -1,6 +1,6 @@
 /* Levels 1 and 2, in the library that takes the place of libblas.so.3: each name jumps to the
- * host's function, whatever its arguments are. The first call of a name looks the function up. Only this
- * library has them: a preloaded one leaves these names to the program's BLAS. */
+ * host's function, whatever its arguments are. The first call of a name looks the function up. A
+ * preloaded library does not have them: it leaves these names to the program's BLAS. */
 #include "entry.h"
 #include "host.h"
 
