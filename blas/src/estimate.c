@@ -3,6 +3,12 @@
 
 #include "matrix.h"
 
+int64_t blas_panel(int64_t order)
+{
+    const int64_t eighth = (order / 8 + 31) / 32 * 32;
+    return eighth < 64 ? 64 : eighth > 256 ? 256 : eighth;
+}
+
 /* An operand; expanded ones are twice as large. */
 static void add_operand(blas_estimate *made, const blas_matrix *matrix, bool is_expanded,
                         bool is_in_place)
@@ -25,7 +31,7 @@ static void add_solution(blas_estimate *made, const blas_call *call)
     const double blocks = order / BLAS_BLOCK + 1;
     made->operations += each * order * others * (order / 2 + 3 * BLAS_BLOCK);
     made->launches += 5 * blocks;
-    made->packed_bytes += order * BLAS_BLOCK * 64; /* the inverses, which are slow */
+    made->packed_bytes += order * BLAS_BLOCK * 128; /* the inverses, which are slow */
 }
 
 blas_estimate blas_estimate_of(const blas_call *call, bool is_in_place)
@@ -51,9 +57,10 @@ blas_estimate blas_estimate_of(const blas_call *call, bool is_in_place)
     made.operations = blas_call_operations(call);
     made.launches = blas_factors_count(call);
     if (is_triangle || kind == BLAS_TRMM) {
-        const double order = (double)(call->side == 'L' ? call->m : call->n);
-        made.operations *= 1 + BLAS_PANEL / (order > BLAS_PANEL ? order : BLAS_PANEL);
-        made.launches *= (double)((int64_t)order / BLAS_PANEL + 1);
+        const int64_t order = call->side == 'L' ? call->m : call->n;
+        const int64_t panel = blas_panel(order);
+        made.operations *= 1 + (double)panel / (double)(order > panel ? order : panel);
+        made.launches *= (double)(order / panel + 1);
     }
     return made;
 }

@@ -4,9 +4,9 @@
 
 #include "call.h"
 
-/* Rows or columns of a panel at the edge of a triangle. A panel takes some elements that are not
- * needed: half a panel for each row. */
-#define BLAS_PANEL 256
+/* Rows or columns of a panel at the edge of a triangle of some order: an eighth of it, within
+ * limits. A panel takes some elements that are not needed: half a panel for each row. */
+int64_t blas_panel(int64_t order);
 
 /* Rows of a block on the diagonal of a triangular system, which is solved by its inverse. */
 #define BLAS_BLOCK 64

@@ -20,8 +20,8 @@ static double missing(void)
 
 static void tell_missing(const char *name)
 {
-    fprintf(stderr, "halyard blas: %s: the host's BLAS (%s) lacks it; nothing is computed\n",
-            name, *blas_host_path() ? blas_host_path() : "none: set HALYARD_BLAS_HOST");
+    fprintf(stderr, "halyard blas: %s: the host's BLAS (%s) lacks it; nothing is computed\n", name,
+            *blas_host_path() ? blas_host_path() : "none: set HALYARD_BLAS_HOST");
 }
 
 /* Called by the code below, which keeps the registers with arguments of the name's function. */
@@ -67,9 +67,9 @@ __asm__(".text\n"
         "    jmp *%r11\n"
         ".cfi_endproc\n"
         ".size blas_pass_lazy, . - blas_pass_lazy\n");
-#define JUMP(name)                        \
+#define JUMP(name)                       \
     "    jmp *.Lrecord_" name "(%rip)\n" \
-    ".Llazy_" name ":\n"                  \
+    ".Llazy_" name ":\n"                 \
     "    lea .Lrecord_" name "(%rip), %r11\n    jmp blas_pass_lazy\n"
 #elif defined __aarch64__
 /* The record is in x17. Arguments are in x0 to x7, x8 and eight vector registers. */
@@ -95,38 +95,42 @@ __asm__(".text\n"
         "    br x16\n"
         ".cfi_endproc\n"
         ".size blas_pass_lazy, . - blas_pass_lazy\n");
-#define JUMP(name)                                                                        \
-    "    adrp x17, .Lrecord_" name "\n    add x17, x17, :lo12:.Lrecord_" name "\n"        \
-    "    ldr x16, [x17]\n    br x16\n"                                                    \
+#define JUMP(name)                                                                 \
+    "    adrp x17, .Lrecord_" name "\n    add x17, x17, :lo12:.Lrecord_" name "\n" \
+    "    ldr x16, [x17]\n    br x16\n"                                             \
     ".Llazy_" name ":\n    b blas_pass_lazy\n" /* x17 still has the record */
 #endif
 
 /* A function that jumps, and its record. */
-#define PASS_NAME(name)                                                                   \
-    __asm__(".text\n.globl " name "\n.type " name ", %function\n.balign 16\n" name ":\n"  \
-            JUMP(name) ".size " name ", . - " name "\n"                                   \
-            ".pushsection .data.rel.local, \"aw\"\n.balign 8\n"                           \
-            ".Lrecord_" name ":\n    .quad .Llazy_" name ", .Lname_" name "\n"            \
-            ".popsection\n.pushsection .rodata\n"                                         \
-            ".Lname_" name ":\n    .asciz \"" name "\"\n.popsection\n");
+#define PASS_NAME(name)                                                                         \
+    __asm__(".text\n.globl " name "\n.type " name ", %function\n.balign 16\n" name              \
+            ":\n" JUMP(name) ".size " name ", . - " name "\n"                                   \
+                             ".pushsection .data.rel.local, \"aw\"\n.balign 8\n"                \
+                             ".Lrecord_" name ":\n    .quad .Llazy_" name ", .Lname_" name "\n" \
+                             ".popsection\n.pushsection .rodata\n"                              \
+                             ".Lname_" name ":\n    .asciz \"" name "\"\n.popsection\n");
 
 /* Names of the Fortran interface, which end with _ or _64_, and of C, without or with _64. */
 #define PASS_FORTRAN(name) PASS_NAME(#name "_") PASS_NAME(#name "_64_")
 #define PASS_C(name) PASS_NAME("cblas_" #name) PASS_NAME("cblas_" #name "_64")
 #define PASS(name) PASS_FORTRAN(name) PASS_C(name)
 
-#define PASS_REAL(s)                                                                          \
-    PASS(s##rotg) PASS(s##rotmg) PASS(s##rot) PASS(s##rotm) PASS(s##dot) PASS(s##nrm2)         \
-    PASS(s##asum) PASS(s##ger) PASS(s##symv) PASS(s##sbmv) PASS(s##spmv) PASS(s##syr)          \
-    PASS(s##spr) PASS(s##syr2) PASS(s##spr2)
+#define PASS_REAL(s)                                                                               \
+    PASS(s##rotg)                                                                                  \
+    PASS(s##rotmg)                                                                                 \
+    PASS(s##rot) PASS(s##rotm) PASS(s##dot) PASS(s##nrm2) PASS(s##asum) PASS(s##ger) PASS(s##symv) \
+        PASS(s##sbmv) PASS(s##spmv) PASS(s##syr) PASS(s##spr) PASS(s##syr2) PASS(s##spr2)
 #define PASS_COMPLEX(c)                                                                       \
-    PASS(c##rotg) PASS_FORTRAN(c##dotu) PASS_FORTRAN(c##dotc) PASS_C(c##dotu_sub)              \
-    PASS_C(c##dotc_sub) PASS(c##geru) PASS(c##gerc) PASS(c##hemv) PASS(c##hbmv)                \
-    PASS(c##hpmv) PASS(c##her) PASS(c##hpr) PASS(c##her2) PASS(c##hpr2)
-#define PASS_ALL(t)                                                                           \
-    PASS(t##swap) PASS(t##scal) PASS(t##copy) PASS(t##axpy) PASS(t##axpby) PASS(i##t##amax)    \
-    PASS(t##gemv) PASS(t##gbmv) PASS(t##trmv) PASS(t##tbmv) PASS(t##tpmv) PASS(t##trsv)        \
-    PASS(t##tbsv) PASS(t##tpsv)
+    PASS(c##rotg)                                                                             \
+    PASS_FORTRAN(c##dotu)                                                                     \
+    PASS_FORTRAN(c##dotc) PASS_C(c##dotu_sub) PASS_C(c##dotc_sub) PASS(c##geru) PASS(c##gerc) \
+        PASS(c##hemv) PASS(c##hbmv) PASS(c##hpmv) PASS(c##her) PASS(c##hpr) PASS(c##her2)     \
+            PASS(c##hpr2)
+#define PASS_ALL(t)                                                                         \
+    PASS(t##swap)                                                                           \
+    PASS(t##scal)                                                                           \
+    PASS(t##copy) PASS(t##axpy) PASS(t##axpby) PASS(i##t##amax) PASS(t##gemv) PASS(t##gbmv) \
+        PASS(t##trmv) PASS(t##tbmv) PASS(t##tpmv) PASS(t##trsv) PASS(t##tbsv) PASS(t##tpsv)
 
 PASS_REAL(s)
 PASS_REAL(d)

@@ -39,8 +39,9 @@ static int64_t shorter(int64_t x, int64_t y)
 /* One triangle of C: panels of columns, from the diagonal to the edge. */
 static hal_status product_triangle(const product *p, char triangle)
 {
-    for (int64_t j = 0; j < p->n; j += BLAS_PANEL) {
-        const int64_t columns = shorter(BLAS_PANEL, p->n - j);
+    const int64_t panel = blas_panel(p->n);
+    for (int64_t j = 0; j < p->n; j += panel) {
+        const int64_t columns = shorter(panel, p->n - j);
         const int64_t first = triangle == 'L' ? j : 0;
         const int64_t last = triangle == 'L' ? p->m : j + columns;
         HAL_TRY(product_panel(p, j, columns, first, last - first, 0, p->k));
@@ -52,8 +53,9 @@ static hal_status product_triangle(const product *p, char triangle)
 static hal_status product_with_triangle(const product *p, bool is_left_side, bool is_lower)
 {
     const int64_t order = is_left_side ? p->m : p->n;
-    for (int64_t at = 0; at < order; at += BLAS_PANEL) {
-        const int64_t count = shorter(BLAS_PANEL, order - at);
+    const int64_t panel = blas_panel(order);
+    for (int64_t at = 0; at < order; at += panel) {
+        const int64_t count = shorter(panel, order - at);
         const bool needs_earlier = is_lower == is_left_side;
         const int64_t first = needs_earlier ? 0 : at;
         const int64_t depth = (needs_earlier ? at + count : order) - first;

@@ -34,15 +34,21 @@ __attribute__((constructor)) static void policy_choose(void)
                                            : POLICY_MODEL;
 }
 
+/* Whether the host computes it, whatever the model would say. */
+static bool is_for_host(const blas_call *call)
+{
+    return chosen != POLICY_ALWAYS && blas_host_has(call->routine) &&
+           (chosen == POLICY_NEVER || blas_call_operations(call) < HOST_OPERATIONS);
+}
+
 /* Depends on the shape alone, once the model is measured. */
 static bool device_is_faster(const blas_call *call)
 {
-    if (chosen != POLICY_MODEL || !blas_host_has(call->routine)) {
-        return chosen == POLICY_ALWAYS ||
-               (chosen == POLICY_MODEL && blas_call_operations(call) >= PLAIN_OPERATIONS);
+    if (chosen != POLICY_MODEL) {
+        return chosen == POLICY_ALWAYS;
     }
-    if (blas_call_operations(call) < HOST_OPERATIONS) {
-        return false;
+    if (!blas_host_has(call->routine)) {
+        return blas_call_operations(call) >= PLAIN_OPERATIONS;
     }
     const blas_times times = blas_model_times(call);
     return times.device > 0 && times.device < MARGIN * times.host;
@@ -62,8 +68,10 @@ static bool device_compute(const blas_call *call)
 /* Returns whether the device has computed it. */
 static bool call_compute(const blas_call *call)
 {
-    const bool is_product = !blas_call_is_scaling(call);
-    if (is_product && device_is_faster(call) && device_compute(call)) {
+    if ((is_for_host(call) && blas_host_compute(call)) || blas_call_is_empty(call)) {
+        return false;
+    }
+    if (!blas_call_is_scaling(call) && device_is_faster(call) && device_compute(call)) {
         return true;
     }
     if (!blas_host_compute(call)) {
@@ -77,9 +85,6 @@ void blas_run(const blas_call *call)
     const int invalid = blas_call_check(call);
     if (invalid) {
         blas_report(call, invalid);
-        return;
-    }
-    if (blas_call_is_empty(call)) {
         return;
     }
     if (!blas_summary_is_wanted()) {

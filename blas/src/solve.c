@@ -22,29 +22,35 @@ static blas_number reciprocal(blas_number x)
     return x.im == 0 ? (blas_number){1 / x.re, 0} : (blas_number){x.re / scale, -x.im / scale};
 }
 
-/* The inverse of a triangle on the diagonal, column-major; false: it is not finite. */
-static bool invert(const blas_matrix *block, blas_number *inverse)
+/* Subtracts `factor` times the elements from first to last of a column. */
+static void subtract_column(blas_number *x, const blas_number *column, blas_number factor,
+                            int64_t first, int64_t last)
+{
+    for (int64_t i = first; i < last; i++) {
+        x[i].re -= factor.re * column[i].re - factor.im * column[i].im;
+        x[i].im -= factor.re * column[i].im + factor.im * column[i].re;
+    }
+}
+
+/* The inverse of a triangle on the diagonal, column-major, by substitution for each unit vector;
+ * `elements` has room for the triangle. False: it is not finite. */
+static bool invert(const blas_matrix *block, blas_number *elements, blas_number *inverse)
 {
     const int64_t n = block->rows;
     const bool is_lower = blas_matrix_is_lower(block);
     bool is_finite = true;
+    for (int64_t i = 0; i < n * n; i++) {
+        elements[i] = blas_matrix_get(block, i % n, i / n);
+        inverse[i] = (blas_number){i % n == i / n ? 1 : 0, 0};
+    }
     for (int64_t j = 0; j < n; j++) {
-        for (int64_t step = 0; step < n; step++) {
-            const int64_t i = is_lower ? step : n - 1 - step;
-            blas_number sum = {i == j ? 1 : 0, 0};
-            const int64_t first = is_lower ? j : i + 1, last = is_lower ? i : j + 1;
-            for (int64_t p = first; p < last; p++) {
-                const blas_number term =
-                    blas_number_multiply(blas_matrix_get(block, i, p), inverse[p + j * n]);
-                sum.re -= term.re;
-                sum.im -= term.im;
-            }
-            const bool is_zero = is_lower ? i < j : i > j;
-            const blas_number value =
-                is_zero ? (blas_number){0, 0}
-                        : blas_number_multiply(sum, reciprocal(blas_matrix_get(block, i, i)));
-            inverse[i + j * n] = value;
-            is_finite = is_finite && isfinite(value.re) && isfinite(value.im);
+        blas_number *x = inverse + j * n;
+        for (int64_t step = 0; step < (is_lower ? n - j : j + 1); step++) {
+            const int64_t i = is_lower ? j + step : j - step;
+            const blas_number *column = elements + i * n;
+            x[i] = blas_number_multiply(x[i], reciprocal(column[i]));
+            subtract_column(x, column, x[i], is_lower ? i + 1 : 0, is_lower ? n : i);
+            is_finite = is_finite && isfinite(x[i].re) && isfinite(x[i].im);
         }
     }
     return is_finite;
@@ -55,14 +61,14 @@ static hal_status inverses_create(solver *s)
 {
     const int64_t blocks = (s->order + BLAS_BLOCK - 1) / BLAS_BLOCK;
     const blas_type type = s->a.type;
-    blas_number *inverse = malloc(sizeof *inverse * BLAS_BLOCK * BLAS_BLOCK);
+    blas_number *inverse = malloc(2 * sizeof *inverse * BLAS_BLOCK * BLAS_BLOCK);
     void *all = calloc((size_t)blocks * BLAS_BLOCK * BLAS_BLOCK, blas_type_bytes(type));
     hal_status status = inverse && all ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
     for (int64_t b = 0; status == HAL_OK && b < blocks; b++) {
         const int64_t first = b * BLAS_BLOCK;
         const int64_t n = s->order - first < BLAS_BLOCK ? s->order - first : BLAS_BLOCK;
         const blas_matrix block = blas_matrix_diagonal_block(&s->a, first, n);
-        if (!invert(&block, inverse)) {
+        if (!invert(&block, inverse + BLAS_BLOCK * BLAS_BLOCK, inverse)) {
             status = HAL_ERROR_UNSUPPORTED;
         }
         for (int64_t at = 0; at < n * n; at++) {
