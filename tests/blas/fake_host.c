@@ -1,0 +1,41 @@
+/* A host's BLAS for test_pass: functions of its names that say what arguments they got. */
+#include <complex.h>
+#include <stddef.h>
+
+#define API __attribute__((visibility("default")))
+
+/* Programs declare these functions themselves. */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+/* Its presence makes the library a BLAS. */
+API void dgemm_(void)
+{
+}
+
+/* More arguments than registers; the last length comes from the stack. */
+API void dgbmv_(const char *trans, const int *m, const int *n, const int *kl, const int *ku,
+                const double *alpha, const double *a, const int *lda, const double *x,
+                const int *incx, const double *beta, double *y, const int *incy, size_t length)
+{
+    y[0] = *trans + *m + *n + *kl + *ku + *alpha + a[0] + *lda + x[0] + *incx + *beta + *incy +
+           (double)length;
+}
+
+/* Integers and floats by value, in registers of both kinds. */
+API double cblas_daxpy(int n, double alpha, const double *x, int incx, double *y, int incy)
+{
+    y[0] = n + alpha + x[0] + incx + incy;
+    return y[0];
+}
+
+API float sdot_(const int *n, const float *x, const int *incx, const float *y, const int *incy)
+{
+    return (float)*n + x[0] + (float)*incx + y[0] + (float)*incy;
+}
+
+/* A complex result: in registers, or by a hidden pointer, as the compiler has it. */
+API double complex zdotc_(const int *n, const double complex *x, const int *incx,
+                          const double complex *y, const int *incy)
+{
+    return *n + x[0] + *incx + y[0] + *incy;
+}
