@@ -31,7 +31,7 @@ static void add_solution(blas_estimate *made, const blas_call *call)
     const double blocks = order / BLAS_BLOCK + 1;
     made->operations += each * order * others * (order / 2 + 3 * BLAS_BLOCK);
     made->launches += 5 * blocks;
-    made->packed_bytes += order * BLAS_BLOCK * 128; /* the inverses, which are slow */
+    made->packed_bytes += order * BLAS_BLOCK * 256; /* the inverses, which are slow */
 }
 
 blas_estimate blas_estimate_of(const blas_call *call, bool is_in_place)
