@@ -237,7 +237,7 @@ static void surroundings_make(case_run *run, surroundings which)
 static void same_bits_steps(case_run *run, const void *parameters)
 {
     const surroundings which = *(const surroundings *)parameters;
-    const uint32_t other_group = 32 << which; /* a kernel that was not created before */
+    const uint32_t other_group = 24 + 8 * which; /* a kernel that was not created before */
     float expected[COUNT], y[COUNT];
     hal_buffer *x = fractions_create(run);
     hal_kernel *kernel = fraction_kernel(run, 16);

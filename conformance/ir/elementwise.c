@@ -62,6 +62,18 @@ static void fill_element(random_state *random, const elementwise *tested, elemen
     }
 }
 
+/* Of the operands and the result. */
+static void claim_types(case_run *run, const elementwise *tested)
+{
+    const bool has_bool = (tested->opcode >= HAL_IR_EQ && tested->opcode <= HAL_IR_LE) ||
+                          tested->opcode == HAL_IR_SELECT;
+    case_claim_arithmetic(run, tested->type);
+    case_claim_storage(run, tested->type);
+    if (has_bool) {
+        case_claim_storage(run, HAL_TYPE_BOOL);
+    }
+}
+
 static elements elements_create(case_run *run, const elementwise *tested)
 {
     const bool gives_bool = tested->opcode >= HAL_IR_EQ && tested->opcode <= HAL_IR_LE;
@@ -261,8 +273,7 @@ static void judge(case_run *run, const elementwise *tested, const elements *made
 static void run_elementwise(case_run *run, const void *parameters)
 {
     const elementwise *tested = parameters;
-    case_claim_arithmetic(run, tested->type);
-    case_claim_storage(run, tested->type);
+    claim_types(run, tested);
     const elements made = elements_create(run, tested);
     elements_compute(run, tested, &made);
     judge(run, tested, &made);
@@ -385,8 +396,7 @@ static void run_constants(case_run *run, const void *parameters)
     while (constants[count] != UINT64_MAX) {
         count++;
     }
-    case_claim_arithmetic(run, tested->type);
-    case_claim_storage(run, tested->type);
+    claim_types(run, tested);
     for (unsigned f = 0; f < form_count; f++) {
         constants_run(run, tested, forms[f], constants, count);
     }

@@ -316,6 +316,7 @@ static void run_index(case_run *run, const void *parameters)
     /* The low bytes come first. */
     const uint32_t factor_bytes = tested->index.factor == 0 ? 0 : hal_type_size(tested->index.type);
     case_claim_arithmetic(run, tested->index.type);
+    case_claim_storage(run, HAL_TYPE_BOOL);
     if (group > run->info->max_group_items || tested->size[0] > run->info->max_group_size[0]) {
         case_unsupported(run, "groups have at most %u work-items", run->info->max_group_items);
     }

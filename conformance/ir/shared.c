@@ -259,6 +259,9 @@ static void run_shared(case_run *run, const void *parameters)
     if (items > run->info->max_group_items || size[1] > run->info->max_group_size[1]) {
         case_unsupported(run, "groups have at most %u work-items", run->info->max_group_items);
     }
+    if (tested->build == build_two_arrays) {
+        case_claim_storage(run, HAL_TYPE_U8);
+    }
     const size_t count = (size_t)GROUPS * items;
     uint32_t *x = case_allocate(run, count, 4), *expected = case_allocate(run, count, 4);
     random_state random = {run->seed};

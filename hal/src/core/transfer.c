@@ -64,11 +64,16 @@ static hal_status staging_create(hal_queue *queue, hal_memory_kind kind, uint64_
                                  hal_buffer **staging)
 {
     hal_device *device = queue->timeline.device;
+    hal_saved_message message;
+    hal_message_save(&message);
     hal_status status = hal_buffer_create(device, kind, bytes, staging);
     if (status == HAL_ERROR_OUT_OF_MEMORY) {
         status = hal_queue_wait(queue, HAL_WAIT_FOREVER);
         if (status == HAL_OK) {
             status = hal_buffer_create(device, kind, bytes, staging);
+        }
+        if (status == HAL_OK) {
+            hal_message_restore(&message);
         }
     }
     return status;

@@ -5,6 +5,7 @@
 #include "fusion_record.h"
 #include "placement.h"
 #include "tensor/compile_policy.h"
+#include "tensor/message.h"
 
 /* How to execute; passed down. */
 typedef struct execution {
@@ -334,6 +335,8 @@ static hal_status node_compute(const ops_compute *compute, ops_array *root,
 static hal_status execute_all(ops_array *const *arrays, uint32_t count, const execution *how)
 {
     hal_status status = HAL_OK;
+    ops_message message; /* of before: a lack of memory that other plans make up for says nothing */
+    ops_message_save(&message);
     if (count > 0) {
         ops_arrays_drain(arrays[0]->owner);
     }
@@ -342,7 +345,11 @@ static hal_status execute_all(ops_array *const *arrays, uint32_t count, const ex
             status = node_execute(arrays[i], arrays + i + 1, count - i - 1, how, NULL);
         }
     }
-    return status != HAL_OK ? ops_arrays_failed(arrays[0]->owner, status) : HAL_OK;
+    if (status != HAL_OK) {
+        return ops_arrays_failed(arrays[0]->owner, status);
+    }
+    ops_message_restore(&message);
+    return HAL_OK;
 }
 
 hal_status ops_execute(ops_array *const *arrays, uint32_t count)

@@ -4,6 +4,7 @@
 
 #include "tensor/allocation.h"
 #include "tensor/overlap.h"
+#include "tensor/message.h"
 #include "tensor/plan_recorder.h"
 #include "tensor/kernel_cache.h"
 
@@ -440,10 +441,11 @@ bool ops_gemm_native_has_levels(ops_context *context, hal_type type, int64_t m, 
                                               .ldc = n};
     hal_kernel *kernel = NULL;
     uint64_t workspace;
-    char message[1024]; /* a plugin that declines is no failure of the caller */
-    snprintf(message, sizeof message, "%s", hal_status_message());
+    ops_message message; /* a plugin that declines is no failure of the caller */
+    ops_message_save(&message);
     const hal_status status =
         hal_kernel_create_gemm(context->device, &description, &kernel, &workspace);
     hal_kernel_release(kernel);
-    return hal_status_set(status, "%s", message) == HAL_OK;
+    ops_message_restore(&message);
+    return status == HAL_OK;
 }

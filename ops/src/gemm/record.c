@@ -7,6 +7,7 @@
 #include "native.h"
 #include "planner.h"
 #include "portable.h"
+#include "tensor/message.h"
 
 #include <ops/index.h>
 
@@ -96,6 +97,9 @@ hal_status ops_gemm_plan_find(ops_context *context, const ops_product *product, 
 static hal_status product_record(ops_context *context, const ops_product *product,
                                  ops_gemm_plan *plan)
 {
+    ops_message message;
+    bool has_failed = false; /* a plan; the next one has less memory */
+    ops_message_save(&message);
     HAL_TRY(ops_gemm_plan_find(context, product, plan));
     for (;;) {
         bool c_is_written = false;
@@ -103,9 +107,13 @@ static hal_status product_record(ops_context *context, const ops_product *produc
                                   : plan->path == OPS_GEMM_PATH_LEVELS
                                       ? record_levels(context, product, plan, &c_is_written)
                                       : record_ordinary(context, product, plan);
+        if (status == HAL_OK && has_failed) {
+            ops_message_restore(&message);
+        }
         if (status != HAL_ERROR_OUT_OF_MEMORY || c_is_written || !plan->spares) {
             return status;
         }
+        has_failed = true;
         HAL_TRY(ops_gemm_plan_make(context, product, plan->without | plan->spares, plan));
     }
 }

@@ -5,6 +5,7 @@
 #include <hal/comm.h>
 #include <hal/graph.h>
 #include <hal/hal.h>
+#include <stdlib.h>
 
 static char failure[256];
 
@@ -59,6 +60,28 @@ DEVICE_TEST(buffers_and_queues_keep_the_message)
     hal_device_release(other);
     assert_string_equal(hal_status_message(), failure);
     mock->stray_words = 0;
+}
+
+/* The first two allocations fail, also after the pool was trimmed; the one after the queue was
+ * waited for works. */
+DEVICE_TEST(a_write_that_waits_for_memory_keeps_the_message)
+{
+    enum { BYTES = 32 << 20 };
+    void *data = calloc(1, BYTES);
+    hal_queue *own = mock_queue(device);
+    hal_buffer *buffer = mock_buffer(device, BYTES);
+    assert_non_null(data);
+    fail_once();
+    const int before = mock->calls[MOCK_ALLOCATE];
+    mock->fail_with = HAL_ERROR_OUT_OF_MEMORY;
+    mock->fail_more = 1;
+    mock->fail_in[MOCK_ALLOCATE] = 1;
+    UNCHANGED(hal_queue_write(own, buffer, 0, data, BYTES));
+    assert_true(mock->calls[MOCK_ALLOCATE] > before + 2);
+    mock->stray_words = 0;
+    free(data);
+    hal_buffer_release(buffer);
+    hal_queue_destroy(own);
 }
 
 /* The plugin has no backend; then a rank ends the communicator, whose failure is an answer. */
