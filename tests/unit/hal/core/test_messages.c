@@ -72,7 +72,7 @@ DEVICE_TEST(a_write_that_waits_for_memory_keeps_the_message)
     hal_buffer *buffer = mock_buffer(device, BYTES);
     assert_non_null(data);
     fail_once();
-    const int before = mock->calls[MOCK_ALLOCATE];
+    const uint32_t before = mock->calls[MOCK_ALLOCATE];
     mock->fail_with = HAL_ERROR_OUT_OF_MEMORY;
     mock->fail_more = 1;
     mock->fail_in[MOCK_ALLOCATE] = 1;
