@@ -287,7 +287,8 @@ static void multiply_tiles(pipeline *p)
     hal_ir_value present = hal_ir_var(b, zero);
     hal_ir_value ahead = hal_ir_var(b, hal_ir_u32(b, t->stages - 1u));
 
-    hal_ir_value k = hal_ir_for(b, zero, e->k, hal_ir_u32(b, t->block_k));
+    hal_ir_value end = e->key->any_turn ? e->any.end : e->k;
+    hal_ir_value k = hal_ir_for(b, zero, end, hal_ir_u32(b, t->block_k));
     hal_ir_value filled = hal_ir_get(b, ahead), next = next_stage(p, hal_ir_get(b, present));
     begin_tile(p, ops_gemm_plus(e, k, (t->stages - 1u) * t->block_k), filled);
     hal_ir_set(b, ahead, next_stage(p, filled));

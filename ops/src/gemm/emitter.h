@@ -31,7 +31,7 @@ typedef struct ops_gemm_emitter {
     hal_ir_value slice; /* of k, that the work-item sums */
     struct {
         hal_ir_value block_n, steps, stride, end, parts, first_pairs, last_pairs;
-    } any;              /* ops_gemm_slices, with tiles.any_slices */
+    } any;              /* ops_gemm_slices, with tiles.any_slices; `end` with any_turn */
     ops_gemm_side a, c; /* A; B, whose lines are the columns of C */
     hal_ir_value c_base, c_row, c_column;
     hal_ir_value input_base[OPS_GEMM_MAX_INPUTS], input_row[OPS_GEMM_MAX_INPUTS],

@@ -33,20 +33,26 @@ static hal_ir_value declare_matrix(ops_gemm_emitter *e, uint32_t number, hal_ir_
     return hal_ir_add(e->b, base, hal_ir_mul(e->b, ops_gemm_index(e, e->batch), batch_stride));
 }
 
+/* Zeros fill k up to a multiple of the turn, a power of two. */
+static void declare_turn(ops_gemm_emitter *e)
+{
+    hal_ir_builder *b = e->b;
+    hal_ir_value turn = hal_ir_scalar_value(b, "turn", HAL_TYPE_U32);
+    hal_ir_value less = hal_ir_sub(b, turn, hal_ir_u32(b, 1));
+    hal_ir_value rest = hal_ir_and(b, hal_ir_sub(b, hal_ir_u32(b, 0), e->k), less);
+    e->any.end = hal_ir_add(b, e->k, rest);
+}
+
 static void declare_slices(ops_gemm_emitter *e)
 {
     hal_ir_builder *b = e->b;
     e->any.block_n = hal_ir_scalar_value(b, "block_n", HAL_TYPE_U32);
     e->any.steps = hal_ir_scalar_value(b, "steps", HAL_TYPE_U32);
     e->any.stride = hal_ir_scalar_value(b, "stride", HAL_TYPE_U32);
-    hal_ir_value turn = hal_ir_scalar_value(b, "turn", HAL_TYPE_U32);
+    declare_turn(e);
     e->any.parts = hal_ir_scalar_value(b, "parts", HAL_TYPE_U32);
     e->any.first_pairs = hal_ir_scalar_value(b, "first_pairs", HAL_TYPE_U32);
     e->any.last_pairs = hal_ir_scalar_value(b, "last_pairs", HAL_TYPE_U32);
-    /* Turns are powers of two. */
-    hal_ir_value less = hal_ir_sub(b, turn, hal_ir_u32(b, 1));
-    hal_ir_value rest = hal_ir_and(b, hal_ir_sub(b, hal_ir_u32(b, 0), e->k), less);
-    e->any.end = hal_ir_add(b, e->k, rest);
 }
 
 static void declare_scalars(ops_gemm_emitter *e)
@@ -70,6 +76,9 @@ static void declare_scalars(ops_gemm_emitter *e)
         e->c.origin = hal_ir_mul(b, hal_ir_id(b, HAL_IR_GROUP_ID, 0), e->any.block_n);
     } else {
         e->c.origin = tile_origin(e, 0, e->tiles->block_n, HAL_IR_NONE);
+    }
+    if (e->key->any_turn) {
+        declare_turn(e);
     }
     e->a.limit = e->m;
     e->c.limit = e->n;
@@ -176,6 +185,9 @@ void ops_gemm_put(const ops_gemm_kernel_key *key, const ops_gemm_work *work, ops
         for (uint32_t i = 0; i < 7; i++) {
             ops_put_u32(block, numbers[i]);
         }
+    }
+    if (key->any_turn) {
+        ops_put_u32(block, work->slices.turn);
     }
     const ops_gemm_place *places[3 + OPS_GEMM_MAX_INPUTS] = {&work->a, &work->b, &work->c};
     for (uint32_t i = 0; i < key->input_count; i++) {

@@ -38,7 +38,8 @@ typedef struct ops_gemm_kernel_key {
     uint8_t slots[3 + OPS_GEMM_MAX_INPUTS]; /* bindings of A, B, C and the further inputs */
     uint8_t row_step[OPS_GEMM_MAX_INPUTS];  /* OPS_INNER_* of the further inputs */
     uint8_t column_step[OPS_GEMM_MAX_INPUTS];
-    uint8_t reserved[6]; /* 0 */
+    uint8_t any_turn; /* the general staged kernel: zeros fill k up to a multiple of slices.turn */
+    uint8_t reserved[5]; /* 0 */
 } ops_gemm_kernel_key;
 OPS_KEY_STRUCTURES_END
 
@@ -48,7 +49,8 @@ typedef struct ops_gemm_place {
 } ops_gemm_place;
 
 /* The scalars of a kernel with tiles.any_slices, whose group has tiles.lanes_n work-items, at most
- * OPS_GEMM_ANY_ITEMS, of OPS_GEMM_ANY_COLUMNS neighbours of each row of the block. */
+ * OPS_GEMM_ANY_ITEMS, of OPS_GEMM_ANY_COLUMNS neighbours of each row of the block. A kernel with
+ * any_turn has `turn` alone. */
 #define OPS_GEMM_ANY_ITEMS 256u
 #define OPS_GEMM_ANY_COLUMNS 4u
 typedef struct ops_gemm_slices {

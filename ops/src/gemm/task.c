@@ -415,6 +415,12 @@ static void choose_any_slices(const hal_device_info *info, ops_gemm_task *t)
                                     .any_slices = 1};
 }
 
+/* Whether zeros fill k up to whole tiles. */
+static bool is_staged(const ops_gemm_tiles *tiles)
+{
+    return tiles->stages > 0 && tiles->unroll == 0 && tiles->matrix == 0;
+}
+
 /* The operands' widths and the accesses to C of a class: the widest ones, or single elements. */
 static void complete_general(ops_gemm_task *t)
 {
@@ -440,6 +446,8 @@ hal_status ops_gemm_task_complete(const ops_context *context, ops_gemm_task *t)
     if (t->is_general && t->key.tiles.unroll && !t->key.tiles.matrix) {
         choose_any_slices(context->info, t);
     } else if (t->is_general) {
+        t->work.slices.turn = t->key.tiles.block_k;
+        t->key.any_turn = is_staged(&t->key.tiles);
         ops_gemm_generalise_tiles(context->info, &context->tuning->gemm, t->work.m,
                                   hal_type_size(t->key.type_ab), &t->key.tiles);
     }

@@ -191,6 +191,11 @@ bool ops_gemm_units_multiply(const hal_device_info *info, const ops_gemm_tuning 
            info->subgroup_width == HAL_IR_MATRIX_LANES && m >= least && n >= least && k >= 32;
 }
 
+static uint32_t tile_area(const ops_gemm_tiles *tiles)
+{
+    return (uint32_t)tiles->block_m * tiles->block_n;
+}
+
 void ops_gemm_generalise_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,
                                int64_t m, uint32_t width, ops_gemm_tiles *tiles)
 {
@@ -217,10 +222,10 @@ void ops_gemm_generalise_tiles(const hal_device_info *info, const ops_gemm_tunin
     const ops_gemm_tiles *best = NULL;
     for (uint32_t i = 0; i < tuning->staged.count; i++) {
         const ops_gemm_tiles *t = &tuning->staged.rows[i].tiles;
-        const uint32_t area = (uint32_t)t->block_m * t->block_n;
-        if (t->block_k == tiles->block_k && t->intra_group_split_k == 1 && area >= LEAST_AREA &&
-            tiles_fit(info, tuning, t, width) &&
-            (!best || area < (uint32_t)best->block_m * best->block_n)) {
+        if (t->block_k <= tiles->block_k && t->intra_group_split_k == 1 &&
+            tile_area(t) >= LEAST_AREA && tiles_fit(info, tuning, t, width) &&
+            (!best || t->block_k < best->block_k ||
+             (t->block_k == best->block_k && tile_area(t) < tile_area(best)))) {
             best = t;
         }
     }
