@@ -448,7 +448,7 @@ hal_status ops_gemm_task_complete(const ops_context *context, ops_gemm_task *t)
     } else if (t->is_general) {
         t->work.slices.turn = t->key.tiles.block_k;
         t->key.any_turn = is_staged(&t->key.tiles);
-        ops_gemm_generalise_tiles(context->info, &context->tuning->gemm, t->work.m,
+        ops_gemm_generalise_tiles(context->info, &context->tuning->gemm, t->work.m, t->work.n,
                                   hal_type_size(t->key.type_ab), &t->key.tiles);
     }
     choose_operand_widths(t);

@@ -191,47 +191,6 @@ bool ops_gemm_units_multiply(const hal_device_info *info, const ops_gemm_tuning 
            info->subgroup_width == HAL_IR_MATRIX_LANES && m >= least && n >= least && k >= 32;
 }
 
-static uint32_t tile_area(const ops_gemm_tiles *tiles)
-{
-    return (uint32_t)tiles->block_m * tiles->block_n;
-}
-
-void ops_gemm_generalise_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,
-                               int64_t m, uint32_t width, ops_gemm_tiles *tiles)
-{
-    enum { LEAST_AREA = 4096, LANES = 64, ROWS = 8 };
-    if (tiles->matrix || tiles->unroll || tiles->intra_group_split_k > 1) {
-        return;
-    }
-    if (!tiles->stages && info->item_vector_bytes > 0) {
-        *tiles = tuning->vectorised;
-        tiles->block_n = width > 4 ? tiles->block_n / 2 : tiles->block_n;
-        tiles->thread_n = (uint8_t)tiles->block_n;
-        tiles->block_m = m > 1 ? tiles->thread_m : 1;
-        tiles->thread_m = tiles->strip_m = (uint8_t)tiles->block_m;
-        return;
-    }
-    if (!tiles->stages) { /* one work-item for a column, on processors */
-        if (tiles->thread_n == 1 && tiles->lanes_n == 0 && info->max_group_items >= LANES) {
-            tiles->block_n = LANES;
-            tiles->block_m = m > 1 ? ROWS : 1;
-            tiles->thread_m = tiles->strip_m = (uint8_t)tiles->block_m;
-        }
-        return;
-    }
-    const ops_gemm_tiles *best = NULL;
-    for (uint32_t i = 0; i < tuning->staged.count; i++) {
-        const ops_gemm_tiles *t = &tuning->staged.rows[i].tiles;
-        if (t->block_k <= tiles->block_k && t->intra_group_split_k == 1 &&
-            tile_area(t) >= LEAST_AREA && tiles_fit(info, tuning, t, width) &&
-            (!best || t->block_k < best->block_k ||
-             (t->block_k == best->block_k && tile_area(t) < tile_area(best)))) {
-            best = t;
-        }
-    }
-    *tiles = best ? *best : *tiles;
-}
-
 /* A work-item adds the partial sums of up to four neighbours, with all loads of a turn in flight;
  * slices of the group share partial sums beyond a turn. */
 void ops_gemm_choose_reduce_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,
@@ -290,6 +249,60 @@ static void set_outer_tiles(const hal_device_info *info, const ops_gemm_tuning *
     while (2 * tiles->block_k <= k && tiles->block_k < tuning->outer_steps) {
         tiles->block_k *= 2;
     }
+}
+
+/* Full groups for a row, for few columns or for others; a work-item reads and stores elements. */
+static ops_gemm_tiles general_outer_tiles(const hal_device_info *info,
+                                          const ops_gemm_tuning *tuning, int64_t m, int64_t n)
+{
+    enum { MANY = 1023, FEW = 7 };
+    return elementwise_tiles(info, tuning, m > 1 ? MANY : 1, n > FEW ? MANY : FEW,
+                             m > 1 ? tuning->outer_rows : 1);
+}
+
+static uint32_t tile_area(const ops_gemm_tiles *tiles)
+{
+    return (uint32_t)tiles->block_m * tiles->block_n;
+}
+
+void ops_gemm_generalise_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,
+                               int64_t m, int64_t n, uint32_t width, ops_gemm_tiles *tiles)
+{
+    enum { LEAST_AREA = 4096, LANES = 64, ROWS = 8 };
+    if (tiles->matrix || tiles->unroll || tiles->intra_group_split_k > 1) {
+        return;
+    }
+    if (!tiles->stages && info->item_vector_bytes > 0) {
+        *tiles = tuning->vectorised;
+        tiles->block_n = width > 4 ? tiles->block_n / 2 : tiles->block_n;
+        tiles->thread_n = (uint8_t)tiles->block_n;
+        tiles->block_m = m > 1 ? tiles->thread_m : 1;
+        tiles->thread_m = tiles->strip_m = (uint8_t)tiles->block_m;
+        return;
+    }
+    if (!tiles->stages && tiles->lanes_n > 0) {
+        *tiles = general_outer_tiles(info, tuning, m, n);
+        return;
+    }
+    if (!tiles->stages) { /* one work-item for a column, on processors */
+        if (tiles->thread_n == 1 && tiles->lanes_n == 0 && info->max_group_items >= LANES) {
+            tiles->block_n = LANES;
+            tiles->block_m = m > 1 ? ROWS : 1;
+            tiles->thread_m = tiles->strip_m = (uint8_t)tiles->block_m;
+        }
+        return;
+    }
+    const ops_gemm_tiles *best = NULL;
+    for (uint32_t i = 0; i < tuning->staged.count; i++) {
+        const ops_gemm_tiles *t = &tuning->staged.rows[i].tiles;
+        if (t->block_k <= tiles->block_k && t->intra_group_split_k == 1 &&
+            tile_area(t) >= LEAST_AREA && tiles_fit(info, tuning, t, width) &&
+            (!best || t->block_k < best->block_k ||
+             (t->block_k == best->block_k && tile_area(t) < tile_area(best)))) {
+            best = t;
+        }
+    }
+    *tiles = best ? *best : *tiles;
 }
 
 /* Blocks of intra-group split-K that candidates have: of at most max_split_block lines, of which a
