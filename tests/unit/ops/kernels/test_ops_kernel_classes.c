@@ -190,6 +190,107 @@ static ops_array *adam(program_run *run)
     return ops_sub(w, ops_div(m, ops_array_binary_scalar(OPS_ADD, root, 1e-8)));
 }
 
+/* A layer of any batch and widths, in the epilogue of its product as a rule. */
+static ops_array *dense_layer(program_run *run)
+{
+    const int64_t mnk[3] = {draw(run, 1, 100), draw(run, 1, 100), draw(run, 1, 100)};
+    ops_array *sum = ops_add(portable_product(run, HAL_TYPE_F32, mnk, false, true),
+                             matrix(run, 1, mnk[1]));
+    return ops_array_unary(OPS_RELU, sum);
+}
+
+static ops_array *gru_step(program_run *run)
+{
+    const int64_t batch = draw(run, 1, 64), width = draw(run, 8, 120);
+    const int64_t mnk[3] = {batch, 3 * width, width};
+    ops_array *x = portable_product(run, HAL_TYPE_F32, mnk, false, false);
+    ops_array *h = portable_product(run, HAL_TYPE_F32, mnk, false, false);
+    ops_array *before = matrix(run, batch, width), *part[2][3];
+    for (int i = 0; i < 3; i++) {
+        part[0][i] = ops_array_slice(x, 1, i * width, width, 1);
+        part[1][i] = ops_array_slice(h, 1, i * width, width, 1);
+    }
+    ops_array *reset = ops_array_unary(OPS_SIGMOID, ops_add(part[0][0], part[1][0]));
+    ops_array *update = ops_array_unary(OPS_SIGMOID, ops_add(part[0][1], part[1][1]));
+    ops_array *next =
+        ops_array_unary(OPS_TANH, ops_add(part[0][2], ops_mul(reset, part[1][2])));
+    return ops_add(next, ops_mul(update, ops_sub(before, next)));
+}
+
+static ops_array *rms_norm(program_run *run)
+{
+    const int64_t width = draw(run, 1, 2000);
+    ops_array *x = matrix(run, draw(run, 1, 100), width);
+    ops_array *square = ops_array_reduce(OPS_REDUCE_MEAN, -1, 1, ops_mul(x, x));
+    square = ops_array_binary_scalar(OPS_ADD, square, 1e-5);
+    return ops_mul(ops_mul(x, ops_array_unary(OPS_RSQRT, square)), matrix(run, 1, width));
+}
+
+/* Of columns, over the rows. */
+static ops_array *batch_norm(program_run *run)
+{
+    ops_array *x = matrix(run, draw(run, 1, 300), draw(run, 1, 100));
+    ops_array *less = ops_sub(x, ops_array_reduce(OPS_REDUCE_MEAN, 0, 1, x));
+    ops_array *square = ops_array_reduce(OPS_REDUCE_MEAN, 0, 1, ops_mul(less, less));
+    square = ops_array_binary_scalar(OPS_ADD, square, 1e-5);
+    return ops_mul(less, ops_array_unary(OPS_RSQRT, square));
+}
+
+/* Indices below a length, of a shape. */
+static ops_array *places(program_run *run, uint32_t rank, const int64_t *shape, int64_t length)
+{
+    ops_array *unit = ops_array_unary(OPS_ABS, input(run, HAL_TYPE_F32, rank, shape));
+    return ops_array_cast(HAL_TYPE_I32,
+                          ops_array_binary_scalar(OPS_MUL, unit, (double)length - 0.5));
+}
+
+static ops_array *cross_entropy(program_run *run)
+{
+    const int64_t rows = draw(run, 1, 100), classes = draw(run, 1, 1000);
+    ops_array *picks = places(run, 2, (const int64_t[2]){rows, 1}, classes);
+    ops_array *scores = ops_array_log_softmax(-1, matrix(run, rows, classes));
+    return ops_array_reduce(OPS_REDUCE_MEAN, 0, 0, ops_array_take_along_axis(1, scores, picks));
+}
+
+static ops_array *momentum(program_run *run)
+{
+    const int64_t rows = draw(run, 1, 100), columns = draw(run, 1, 100);
+    ops_array *m = ops_add(ops_array_binary_scalar(OPS_MUL, matrix(run, rows, columns), 0.9),
+                           matrix(run, rows, columns));
+    return ops_sub(matrix(run, rows, columns), ops_array_binary_scalar(OPS_MUL, m, 0.01));
+}
+
+static ops_array *running_sum(program_run *run)
+{
+    ops_array *x = any_input(run);
+    const int32_t axis = (int32_t)draw(run, 1, ops_array_get_rank(x)) - 1;
+    return ops_array_scan(OPS_SCAN_SUM, axis, x);
+}
+
+static ops_array *sorted(program_run *run)
+{
+    ops_array *x = any_input(run);
+    const int32_t axis = (int32_t)draw(run, 1, ops_array_get_rank(x)) - 1;
+    return ops_array_sort(axis, 0, -1, x);
+}
+
+static ops_array *histogram(program_run *run)
+{
+    const int64_t count = draw(run, 1, 2000), bins = draw(run, 1, 100);
+    ops_array *ones = ops_array_full(run->context, HAL_TYPE_I32, 1, &count, 1);
+    ops_array *zeros = ops_array_full(run->context, HAL_TYPE_I32, 1, &bins, 0);
+    return ops_array_scatter(OPS_SCATTER_ADD, 0, zeros, places(run, 1, &count, bins), ones);
+}
+
+/* Rows of a table, with their positions. */
+static ops_array *embedding(program_run *run)
+{
+    const int64_t words = draw(run, 1, 200), width = draw(run, 1, 100), length = draw(run, 1, 100);
+    ops_array *table = matrix(run, words, width);
+    return ops_add(ops_array_gather(0, table, places(run, 1, &length, words)),
+                   matrix(run, length, width));
+}
+
 typedef struct program {
     const char *name;
     ops_array *(*build)(program_run *run);
@@ -198,11 +299,26 @@ typedef struct program {
 } program;
 
 static const program programs[] = {
-    {"pointwise", pointwise, SHAPES, 16, 2},   {"reduction", reduction, SHAPES, 36, 14},
-    {"long columns", long_columns, 1, 4, 4},   {"softmax", softmax, SHAPES, 24, 10},
-    {"layer norm", layer_norm, SHAPES, 16, 3}, {"moves", moves, SHAPES, 18, 3},
-    {"product", product, SHAPES, 48, 20},      {"lstm step", lstm_step, SHAPES, 15, 1},
-    {"attention", attention, SHAPES, 20, 4},   {"adam", adam, SHAPES, 4, 1},
+    {"pointwise", pointwise, SHAPES, 14, 2},
+    {"reduction", reduction, SHAPES, 31, 10},
+    {"long columns", long_columns, 1, 4, 4},
+    {"softmax", softmax, SHAPES, 14, 4},
+    {"layer norm", layer_norm, SHAPES, 15, 3},
+    {"moves", moves, SHAPES, 16, 3},
+    {"product", product, SHAPES, 34, 7},
+    {"lstm step", lstm_step, SHAPES, 15, 1},
+    {"attention", attention, SHAPES, 17, 2},
+    {"adam", adam, SHAPES, 3, 1},
+    {"dense layer", dense_layer, SHAPES, 16, 2},
+    {"gru step", gru_step, SHAPES, 9, 1},
+    {"rms norm", rms_norm, SHAPES, 13, 3},
+    {"batch norm", batch_norm, SHAPES, 11, 3},
+    {"cross entropy", cross_entropy, SHAPES, 19, 3},
+    {"momentum", momentum, SHAPES, 3, 1},
+    {"running sum", running_sum, SHAPES, 18, 3},
+    {"sorted", sorted, SHAPES, 39, 6},
+    {"histogram", histogram, SHAPES, 22, 1},
+    {"embedding", embedding, SHAPES, 9, 1},
 };
 
 static ops_context *context_make(ops_kernel_choice choice)
