@@ -48,8 +48,9 @@ void ops_gemm_choose_reduce_tiles(const hal_device_info *info, const ops_gemm_tu
                                   ops_gemm_tiles *tiles);
 
 /* Replaces tiles by those of their class, which have the same order of additions and no slices.
- * Staged tiles have the fewest steps of k that any have, so that those of the others are a multiple.
- * Intra-group split-K and matrix units keep theirs. `width`: bytes of an element of A and B. */
+ * Staged tiles have the fewest steps of k that any have, of which those of the others are a
+ * multiple. Intra-group split-K and matrix units keep theirs. `width`: bytes of an element of A and
+ * B. */
 void ops_gemm_generalise_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,
                                int64_t m, int64_t n, uint32_t width, ops_gemm_tiles *tiles);
 
