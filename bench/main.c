@@ -31,6 +31,7 @@ static const struct {
               {"grid", 0.05, suite_grid, ratios_finish, grid_list},
               {"dense", 0.05, suite_dense, ratios_finish, dense_list},
               {"mixes", 0.05, suite_mixes, ratios_finish, mixes_list},
+              {"optimizer", 1.0, suite_optimizer, NULL, NULL},
               {"kernels", 0.05, suite_kernels, NULL, NULL}};
 enum { SUITES = sizeof suites / sizeof suites[0] };
 

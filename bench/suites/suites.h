@@ -16,6 +16,7 @@ void suite_collectives(bench_state *bench);
 void suite_grid(bench_state *bench);
 void suite_dense(bench_state *bench);
 void suite_mixes(bench_state *bench);
+void suite_optimizer(bench_state *bench);
 void suite_kernels(bench_state *bench);
 
 /* The one pass of start --once, which suite_start runs in child processes: prints the times. False

@@ -95,7 +95,9 @@ HAL_API int64_t ops_array_get_length(const ops_array *array, int32_t axis);
 HAL_API int64_t ops_array_get_element_count(const ops_array *array);
 
 /* Records what computes the arrays, together where that takes fewer kernels, and submits it. An
- * array that was computed before costs nothing.
+ * array that was computed before costs nothing. Many arrays of different shapes by the same
+ * operations, such as the parameters that an optimizer has updated, take few kernels in one call;
+ * they then share a buffer, which lives as long as one of them (docs/batching.md).
  * Threads: the queue's. Errors: INVALID_ARGUMENT, those of kernels and dispatches; operations that
  * were not recorded stay deferred. When the device rejects a batch (hal_queue_flush), here and in
  * every call that records, the arrays computed in it have undefined values. */
@@ -284,13 +286,14 @@ HAL_API hal_status ops_array_describe(const ops_array *array, HAL_OUT ops_tensor
 HAL_API ops_array *ops_array_update(ops_array *x, const ops_tensor *view, ops_array *value);
 
 /* Whether the array is in memory that nothing else holds: it has one reference, no deferred
- * operation reads it, and no view, tensor or graph shares its buffer. An array that is not computed
- * yet gives 0.
+ * operation reads it, and no other array, view, tensor or graph shares its buffer. An array that is
+ * not computed yet gives 0.
  * Threads: the queue's. Errors: none; null gives 0. */
 HAL_API int ops_array_is_sole_holder(const ops_array *array);
 
 /* Computes the array and takes its memory: the tensor describes it, and the array is released. The
- * memory may be written from now on.
+ * memory may be written from now on. An array that shares a buffer with others of the call that
+ * computed it is copied first.
  * Ownership: the tensor holds the buffer's only reference until ops_tensor_release. Threads: the
  * queue's. Errors: as ops_array_evaluate; INVALID_STATE unless ops_array_is_sole_holder, and then
  * the array stays as it was, computed. */

@@ -3,6 +3,7 @@
 #include "execute.h"
 
 #include "fusion_record.h"
+#include "horizontal.h"
 #include "placement.h"
 #include "tensor/compile_policy.h"
 #include "tensor/message.h"
@@ -339,6 +340,10 @@ static hal_status execute_all(ops_array *const *arrays, uint32_t count, const ex
     ops_message_save(&message);
     if (count > 0) {
         ops_arrays_drain(arrays[0]->owner);
+    }
+    if (count >= OPS_HORIZONTAL_LEAST && how->fuse && !arrays[0]->owner->is_recording) {
+        const ops_compute compute = {.node = how->compute, .user = how};
+        status = ops_horizontal_execute(arrays, count, &compute);
     }
     for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
         if (arrays[i]->state == OPS_NODE_DEFERRED) {

@@ -1,6 +1,7 @@
 /* Graphs over arrays: a hal graph whose slots are the memory of arrays. */
 #include "deferred.h"
 #include "execute.h"
+#include "horizontal.h"
 
 #include <ops/graph.h>
 
@@ -297,6 +298,9 @@ hal_status ops_graph_begin(ops_context *context)
                 status = ops_execute(&node, 1);
             }
         }
+    }
+    if (status == HAL_OK && !arrays->is_recording) { /* inputs fill their buffers */
+        status = ops_arrays_unshare_buffers(arrays);
     }
     if (status == HAL_OK) {
         status = hal_graph_begin(context->queue);

@@ -80,6 +80,7 @@ static void arrays_destroy(ops_extension *extension)
     }
     arrays_free_slabs(arrays);
     ops_constants_clear(&arrays->constants);
+    ops_segment_tables_clear(&arrays->segment_tables);
     ops_plan_cache_destroy(arrays->plan_cache);
     arrays_free_scopes(arrays->scope);
     arrays_free_scopes(arrays->spare_scopes);
@@ -189,6 +190,7 @@ ops_arrays *ops_arrays_make(ops_context *context, const char *function)
 hal_status ops_arrays_failed(ops_arrays *arrays, hal_status status)
 {
     ops_constants_clear(&arrays->constants);
+    ops_segment_tables_clear(&arrays->segment_tables);
     return status;
 }
 
@@ -258,6 +260,8 @@ ops_array *ops_node_create(ops_arrays *arrays)
     node->same_shape = 0;
     node->counts_once = 1;
     node->is_fusible = 0;
+    node->shares_buffer = 0;
+    node->join_marks = 0;
     node->cluster_operations = 0;
     node->cluster_leaves = 1;
     node->recording = arrays->is_recording ? arrays->recording : 0;

@@ -13,6 +13,7 @@
  *   matmul_record   records the product of a fusion plan
  *   fusion_record   records a fusion plan through ops_pointwise, ops_reduce, ops_gemm, ...
  *   placement       computes operands straight into the memory of a result
+ *   horizontal      joins plans of equal form of a call that computes many arrays
  *   execute         computes nodes: plan, look up, replay or record
  *   deferred        makes deferred nodes, and executes operands beyond the limits of a kernel
  *   movement        public calls that make deferred nodes which move elements by index
@@ -27,6 +28,8 @@
 
 #include "constants.h"
 #include "plan_cache.h"
+
+#include "kernels/segments.h"
 
 #include <ops/array.h>
 #include <pthread.h>
@@ -104,6 +107,8 @@ struct ops_array {
     uint8_t same_shape;     /* bits of the inline operands that have the node's shape */
     uint8_t counts_once;    /* cluster_operations counts no operation twice */
     uint8_t is_fusible;     /* a view that may be computed in place of its source */
+    uint8_t shares_buffer;  /* with other results, see horizontal.h */
+    uint8_t join_marks;     /* scratch of horizontal.c, else 0 */
     /* Upper bounds of the cluster that would compute it; shared operands count twice. */
     uint16_t cluster_operations;
     uint16_t cluster_leaves;
@@ -151,6 +156,7 @@ struct ops_arrays {
     _Atomic uintptr_t thread;         /* whose the context is */
     _Atomic(ops_array *) remote_list; /* nodes with remote_releases */
     ops_constants constants;
+    ops_segment_tables segment_tables; /* of joined plans */
     ops_array_statistics statistics;
 };
 

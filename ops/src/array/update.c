@@ -1,6 +1,7 @@
 /* Public calls on the memory of an array: an update of a part of it, who holds it, taking it. */
 #include "deferred.h"
 #include "execute.h"
+#include "horizontal.h"
 #include "tensor/overlap.h"
 #include "view_map.h"
 
@@ -77,6 +78,10 @@ int ops_array_is_sole_holder(const ops_array *array)
 hal_status ops_array_take_buffer(ops_array *array, ops_tensor *tensor)
 {
     HAL_TRY(ops_array_get_tensor(array, tensor));
+    if (array->references == 1 && array->uses == 0 && array->shares_buffer) {
+        HAL_TRY(ops_node_unshare_buffer(array));
+        HAL_TRY(ops_array_get_tensor(array, tensor));
+    }
     if (!ops_array_is_sole_holder(array)) {
         memset(tensor, 0, sizeof *tensor);
         return hal_status_set(HAL_ERROR_INVALID_STATE,

@@ -22,7 +22,8 @@ enum {
     OPS_FAMILY_SCAN,
     OPS_FAMILY_SORT,
     OPS_FAMILY_MERGE,
-    OPS_FAMILY_SCATTER
+    OPS_FAMILY_SCATTER,
+    OPS_FAMILY_SEGMENTS
 };
 
 /* Everything that the text of a kernel depends on, as bytes; equal keys share a kernel. A key

@@ -26,6 +26,8 @@ typedef struct ops_elementwise_tuning {
     uint32_t max_full_groups;
     uint32_t max_loaded_bytes; /* of a work-item; with more it needs the registers itself */
     uint32_t min_loaded_bytes; /* of a work-item, with fewer of which it computes two vectors */
+    uint32_t max_joined_copy;  /* bytes of an input that joined kernels copy rather than bind by
+                                  itself; 0: any */
 
     /* Devices whose kernels have lines of groups. */
     uint32_t large_group;      /* work-items of a group of large arrays in order */
