@@ -13,8 +13,8 @@
  * bindings each input is in), then the segment of each tile. */
 enum { RECORD_TILE, RECORD_ELEMENTS, RECORD_ALIGNED, RECORD_PLACES };
 
-/* Elements of a work-item that uses vectors, and else of a group, without a loop: some compilers make
- * no vectors of loops. */
+/* Elements of a work-item that uses vectors, and else of a group, without a loop: some compilers
+ * make no vectors of loops. */
 #define ITEM_ELEMENTS 8u
 #define GROUP_ELEMENTS 256u
 
