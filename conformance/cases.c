@@ -54,6 +54,7 @@ static const struct {
     {"ops/reduce", CASE_LEVEL_OPS, cases_ops_reduce},
     {"ops/rows", CASE_LEVEL_OPS, cases_ops_rows},
     {"ops/softmax", CASE_LEVEL_OPS, cases_ops_softmax},
+    {"ops/attention", CASE_LEVEL_OPS, cases_ops_attention},
     {"ops/gemm", CASE_LEVEL_OPS, cases_ops_gemm},
     {"ops/gemm_classes", CASE_LEVEL_OPS, cases_ops_gemm_classes},
     {"ops/gemm_native_classes", CASE_LEVEL_OPS, cases_ops_gemm_native_classes},

@@ -149,6 +149,7 @@ static void require_ops(cover_table *table)
     }
     add_row(table, CASE_BINDING, floats, "ops softmax");
     add_row(table, CASE_BINDING, floats, "ops log_softmax");
+    add_row(table, CASE_BINDING, floats, "ops attention");
     add_row(table, CASE_BINDING, floats, "ops gemm portable");
     add_row(table, CASE_BINDING, floats, "ops gemm native");
     add_row(table, CASE_BINDING, HAL_STORAGE_TYPES, "ops gather");

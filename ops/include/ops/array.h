@@ -208,6 +208,13 @@ HAL_API ops_array *ops_array_matmul(ops_array *a, ops_array *b, uint32_t precisi
  * Ownership, Threads, Errors: as ops_array_unary. */
 HAL_API ops_array *ops_array_matmul_by_levels(ops_array *a, ops_array *b, uint32_t levels);
 
+/* softmax(q k^T / sqrt(d) + mask) v, as ops_attention: another scale is a factor of q. `causal`
+ * leaves out what follows a row; a null mask is none. `precision` is a hal_gemm_precision. The
+ * memory that it takes grows with the lengths, not with their product as that of the expression.
+ * Ownership, Threads, Errors: as ops_array_unary. */
+HAL_API ops_array *ops_array_attention(ops_array *q, ops_array *k, ops_array *v, ops_array *mask,
+                                       int causal, uint32_t precision);
+
 /* A copy of b [k, n], or with a batch axis in front, that products with it as their second operand
  * use as ops_gemm_prepare describes: computed now, once, for weights of many products. It is an
  * array like any other; views of it are not prepared, and a graph takes it as an input only if it

@@ -15,6 +15,7 @@
 #define OPS_OPS_H
 
 #include <ops/array.h>
+#include <ops/attention.h>
 #include <ops/gemm.h>
 #include <ops/graph.h>
 #include <ops/comm.h>

@@ -6,6 +6,7 @@
 #include "kernels/fold.h"
 #include "kernels/reduce.h"
 
+#include <ops/attention.h>
 #include <ops/index.h>
 
 static ops_tensor plan_output(const ops_fusion_plan *plan, uint32_t i, hal_buffer *const *buffers)
@@ -192,6 +193,17 @@ static hal_status record_scatter(const ops_fusion_plan *plan, const ops_tensor *
                        &plan->inputs[1]->view, &plan->inputs[2]->view, y);
 }
 
+static hal_status record_attention(const ops_fusion_plan *plan, const ops_tensor *y)
+{
+    ops_attention_options options = OPS_ATTENTION_OPTIONS_DEFAULT;
+    const uint32_t function = plan->anchor->function;
+    options.precision = function >> 1;
+    options.causal = function & 1;
+    options.mask = plan->input_count > 3 ? &plan->inputs[3]->view : NULL;
+    return ops_attention(plan->context, &options, &plan->inputs[0]->view, &plan->inputs[1]->view,
+                         &plan->inputs[2]->view, y);
+}
+
 static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expression *prologue,
                                 const ops_expression *epilogue, hal_buffer *const *buffers)
 {
@@ -219,6 +231,8 @@ static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expressio
         return ops_scan(plan->context, (ops_scan_kind)anchor->function, anchor->axis, x, y);
     case OPS_OPERATION_ORDER:
         return ops_sort(plan->context, anchor->axis, anchor->function, x, NULL, y);
+    case OPS_OPERATION_ATTENTION:
+        return record_attention(plan, y);
     case OPS_OPERATION_CONCATENATE:
         plan_views(plan, 0, plan->input_count, parts);
         return ops_concatenate(plan->context, anchor->axis, parts, plan->input_count, y);

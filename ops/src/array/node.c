@@ -387,6 +387,7 @@ const char *ops_node_operation_name(const ops_array *node)
         [OPS_OPERATION_ORDER] = "argsort",
         [OPS_OPERATION_CONCATENATE] = "concatenate",
         [OPS_OPERATION_ONE_HOT] = "one_hot",
+        [OPS_OPERATION_ATTENTION] = "attention",
         [OPS_OPERATION_UPDATE] = "update",
         [OPS_OPERATION_VIEW] = "view",
         [OPS_OPERATION_CONSTANT] = "full",

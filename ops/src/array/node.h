@@ -62,7 +62,8 @@ typedef enum ops_operation {
     OPS_OPERATION_ORDER,   /* places of the sorted elements; `function`: descending */
     OPS_OPERATION_CONCATENATE,
     OPS_OPERATION_ONE_HOT,
-    OPS_OPERATION_UPDATE, /* of operand 0; operand 1 in place of update_target */
+    OPS_OPERATION_ATTENTION, /* `function`: causal, and twice the precision */
+    OPS_OPERATION_UPDATE,    /* of operand 0; operand 1 in place of update_target */
 
     OPS_OPERATION_VIEW,     /* of the source's elements, with this node's offset and strides;
                              * `function` counts the views between it and the source */

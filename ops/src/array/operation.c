@@ -1,5 +1,6 @@
 /* Public calls of elementwise operations, reductions, softmax and matrix products. Each checks
  * types and shapes and makes a deferred node. */
+#include "gemm/attention.h"
 #include "deferred.h"
 #include "matmul.h"
 #include "gemm/prepare.h"
@@ -243,8 +244,8 @@ ops_array *ops_array_reduce_axes(ops_reduction reduction, const int32_t *axes, u
         reduced |= 1u << along;
     }
     if (ops_fold_finds_place(reduction) && (reduced & (reduced - 1))) {
-        ops_invalid("%s: axes: expected one axis for an index, got %u; reshape x first",
-                    function, (uint32_t)__builtin_popcount(reduced));
+        ops_invalid("%s: axes: expected one axis for an index, got %u; reshape x first", function,
+                    (uint32_t)__builtin_popcount(reduced));
         return NULL;
     }
     ops_array *y = reduced ? x : ops_array_unary(OPS_IDENTITY, x);
@@ -304,6 +305,31 @@ ops_array *ops_array_matmul(ops_array *a, ops_array *b, uint32_t precision)
 ops_array *ops_array_matmul_by_levels(ops_array *a, ops_array *b, uint32_t levels)
 {
     return defer_matmul("ops_array_matmul_by_levels", a, b, HAL_GEMM_NORMWISE, levels);
+}
+
+ops_array *ops_array_attention(ops_array *q, ops_array *k, ops_array *v, ops_array *mask,
+                               int causal, uint32_t precision)
+{
+    static const char function[] = "ops_array_attention";
+    ops_array *const operands[4] = {q, k, v, mask};
+    const uint32_t count = mask ? 4 : 3;
+    ops_tensor y;
+    ops_result result;
+    if (!ops_check_operands(function, operands, count) ||
+        ops_attention_describe(function, &q->view, &k->view, &v->view, mask ? &mask->view : NULL,
+                               &y)) {
+        return NULL;
+    }
+    if (precision > HAL_GEMM_NORMWISE) {
+        ops_invalid(
+            "%s: precision: expected HAL_GEMM_STRICT, _ACCURATE, _FAST or _NORMWISE, got %u",
+            function, precision);
+        return NULL;
+    }
+    ops_result_like(q, &result);
+    result.shape = y.shape;
+    return ops_defer(function, OPS_OPERATION_ATTENTION, (causal != 0) | precision << 1, operands,
+                     count, &result);
 }
 
 ops_array *ops_array_prepare(ops_array *b, const ops_gemm_prepare_options *options)

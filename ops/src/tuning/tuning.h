@@ -191,6 +191,7 @@ typedef struct ops_tuning {
     const char *device_class;
     int64_t index32_limit;  /* counts and indices below it have 32 bits; at most 2^31 */
     bool knows_dense_views; /* kernels are told which views are contiguous */
+    uint64_t attention_bytes; /* of the scores that attention keeps at a time */
     ops_elementwise_tuning elementwise;
     ops_ranges_tuning ranges;
     ops_transposed_tuning transposed;

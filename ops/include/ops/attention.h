@@ -1,0 +1,55 @@
+/* Attention: softmax(q k^T scale + mask) v with memory that grows with the lengths, not with their
+ * product. */
+#ifndef OPS_ATTENTION_H
+#define OPS_ATTENTION_H
+
+#include <ops/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Start from OPS_ATTENTION_OPTIONS_DEFAULT and change fields. */
+typedef struct ops_attention_options {
+    uint32_t size;      /* sizeof(ops_attention_options) */
+    uint32_t precision; /* of the products, as in ops_gemm_options */
+    double scale;       /* 0: 1 / sqrt(d) */
+    int causal;         /* row i has the columns up to i + n - m: the last row has all */
+    uint32_t reserved;
+    const ops_tensor *mask; /* floats that are added to the scores, or BOOL, false where a column is
+                             * left out; broadcast to [..., m, n]. Null: none */
+    uint64_t max_workspace; /* bytes of scores that are kept at a time, if 32 rows of one matrix
+                             * take no more; 0: as many as suit the device */
+} ops_attention_options;
+
+#define OPS_ATTENTION_OPTIONS_DEFAULT                        \
+    {                                                        \
+        sizeof(ops_attention_options), 0, 0.0, 0, 0, NULL, 0 \
+    }
+
+/* y = softmax(q k^T scale + mask) v, along the columns: q is [..., m, d], k [..., n, d], v
+ * [..., n, e], y [..., m, e], with up to two leading axes, those of q; k, v and mask are broadcast
+ * over them, as the heads of a group share keys and values. All have one float type; a mask of
+ * floats is F64 for F64, else one of the other types. Scores are F32 (F64 for F64); weights are
+ * rounded to the type of v before they are multiplied by it.
+ *
+ * The scores are computed for some rows at a time, by products that store them with scale and mask,
+ * a softmax, and products with v; causal rows skip most of the columns that they leave out.
+ * A row without any column gives NaN, as softmax does. A column that is left out but computed has
+ * the weight 0, which an infinity or NaN in v turns into NaN.
+ *
+ * The difference to the exact result is that of the three steps: of ops_gemm with k = d, scaled by
+ * |scale|, in each score; ops_softmax of n numbers; ops_gemm with k = n. The order of additions,
+ * and so the bits, depend on the shapes and max_workspace, and differ from those of the three calls
+ * on whole matrices. Null `options`: the defaults.
+ * Threads: the queue's.
+ * Errors: INVALID_ARGUMENT with the shapes and types, OUT_OF_MEMORY, those of ops_gemm and
+ * ops_softmax; y may then be written in part. */
+HAL_API hal_status ops_attention(ops_context *context, const ops_attention_options *options,
+                                 const ops_tensor *q, const ops_tensor *k, const ops_tensor *v,
+                                 HAL_OUT const ops_tensor *y);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,102 @@
+/* Attention: the call of arrays and that of tensors; what is refused; rows without columns. The
+ * numbers are tested by conformance (ops/attention). */
+#include "ops_arrays.h"
+#include "ops_fixture.h"
+
+#include <ops/attention.h>
+
+enum { M = 40, N = 50, D = 8, E = 6, HEADS = 4 };
+
+static ops_array *numbers(hal_type type, uint32_t rank, const int64_t *shape, uint64_t seed)
+{
+    return made(
+        ops_array_uniform(test_context, type, rank, shape, (ops_random_key){7, seed}, -1, 1));
+}
+
+/* The softmax of the expression has other blocks; both are near the same numbers. */
+static void arrays_are_near_the_expression(void **state)
+{
+    const int64_t q_shape[3] = {HEADS, M, D}, k_shape[3] = {1, N, D}, v_shape[3] = {1, N, E};
+    const int64_t mask_shape[2] = {M, N};
+    ops_array *q = numbers(HAL_TYPE_F32, 3, q_shape, 1), *k = numbers(HAL_TYPE_F32, 3, k_shape, 2);
+    ops_array *v = numbers(HAL_TYPE_F32, 3, v_shape, 3);
+    ops_array *mask = numbers(HAL_TYPE_F32, 2, mask_shape, 4);
+    float got[HEADS * M * E], want[HEADS * M * E];
+    ok(ops_scope_begin(test_context));
+    ops_array *scores = ops_matmul(q, ops_array_transpose(k, 1, 2));
+    scores = ops_add(ops_array_binary_scalar(OPS_MUL, scores, 1 / sqrt((double)D)), mask);
+    ok(ops_array_read(made(ops_matmul(ops_array_softmax(2, scores), v)), sizeof want, want));
+    const uint64_t before = statistics_of(test_context).kernels;
+    ops_array *y = made(ops_array_attention(q, k, v, mask, 0, HAL_GEMM_STRICT));
+    ok(ops_array_read(y, sizeof got, got));
+    assert_int_equal(statistics_of(test_context).kernels, before + 1);
+    for (size_t i = 0; i < sizeof got / sizeof *got; i++) {
+        assert_true(fabsf(got[i] - want[i]) < 1e-6f);
+    }
+    /* Replayed: the same bits. */
+    ops_array *again = made(ops_array_attention(q, k, v, mask, 0, HAL_GEMM_STRICT));
+    ok(ops_array_read(again, sizeof want, want));
+    assert_memory_equal(got, want, sizeof got);
+    ok(ops_scope_end(test_context));
+    release_all(q, k, v, mask);
+}
+
+static void rows_without_columns(void **state)
+{
+    const int64_t q_shape[2] = {3, D}, k_shape[2] = {2, D}, none[2] = {0, D};
+    ops_array *q = numbers(HAL_TYPE_F32, 2, q_shape, 1), *k = numbers(HAL_TYPE_F32, 2, k_shape, 2);
+    ops_array *empty = made(ops_array_full(test_context, HAL_TYPE_F32, 2, none, 1));
+    float got[3 * D];
+    ops_array *causal = made(ops_array_attention(q, k, k, NULL, 1, HAL_GEMM_STRICT));
+    ok(ops_array_read(causal, sizeof got, got));
+    assert_true(isnan(got[0]) && !isnan(got[D]) && !isnan(got[2 * D]));
+    ops_array *zeros = made(ops_array_attention(q, empty, empty, NULL, 0, HAL_GEMM_STRICT));
+    ok(ops_array_read(zeros, sizeof got, got));
+    for (int i = 0; i < 3 * D; i++) {
+        assert_true(got[i] == 0);
+    }
+    ops_array *no_rows = made(ops_array_attention(empty, k, k, NULL, 0, HAL_GEMM_STRICT));
+    ok(ops_array_evaluate(&no_rows, 1));
+    release_all(q, k, empty, causal, zeros, no_rows);
+}
+
+static void wrong_arguments_are_refused(void **state)
+{
+    const int64_t shape[2] = {4, D}, other[2] = {4, D + 1}, five[5] = {1, 1, 1, 4, D};
+    ops_array *q = numbers(HAL_TYPE_F32, 2, shape, 1), *half = numbers(HAL_TYPE_F16, 2, shape, 1);
+    ops_array *wide = numbers(HAL_TYPE_F32, 2, other, 1), *deep = numbers(HAL_TYPE_F32, 5, five, 1);
+    ops_array *whole = numbers(HAL_TYPE_I32, 2, shape, 1);
+    nothing(ops_array_attention(q, wide, q, NULL, 0, 0), "k, v: expected floats of the type of q");
+    nothing(ops_array_attention(q, q, half, NULL, 0, 0), "got q f32[4, 8], k f32[4, 8], v f16");
+    nothing(ops_array_attention(deep, deep, deep, NULL, 0, 0), "two leading axes");
+    nothing(ops_array_attention(whole, whole, whole, NULL, 0, 0), "expected floats");
+    nothing(ops_array_attention(q, q, q, q, 0, 0), "mask");
+    nothing(ops_array_attention(q, q, q, whole, 0, 0), "mask: expected bool, or floats");
+    nothing(ops_array_attention(q, q, q, NULL, 0, 77), "precision");
+    nothing(ops_array_attention(q, NULL, q, NULL, 0, 0), "");
+    ops_tensor x, y;
+    ops_attention_options options = OPS_ATTENTION_OPTIONS_DEFAULT;
+    ok(ops_array_get_tensor(q, &x));
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, other, &y));
+    assert_int_equal(ops_attention(test_context, NULL, &x, &x, &x, &y), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(ops_attention(test_context, NULL, &x, &x, &x, &x), HAL_ERROR_INVALID_ARGUMENT);
+    assert_non_null(strstr(hal_status_message(), "overlap"));
+    options.size = 4;
+    assert_int_equal(ops_attention(test_context, &options, &x, &x, &x, &x),
+                     HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(ops_attention(test_context, NULL, &x, &x, NULL, &y),
+                     HAL_ERROR_INVALID_ARGUMENT);
+    ops_tensor_release(&y);
+    release_all(q, half, wide, deep, whole);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arrays_are_near_the_expression),
+        cmocka_unit_test(rows_without_columns),
+        cmocka_unit_test(wrong_arguments_are_refused),
+    };
+    return cmocka_run_group_tests_name("processor", tests, open_context, close_context) +
+           cmocka_run_group_tests_name("other kind", tests, open_other_context, close_context);
+}
