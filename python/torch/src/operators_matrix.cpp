@@ -1,0 +1,159 @@
+// Matrix products and triangles.
+#include <ATen/WrapDimUtils.h>
+
+#include "call.h"
+
+namespace halyard {
+namespace {
+
+void check_floats(const Array &a, const Array &b)
+{
+    if (!hal_type_is_float(a.type()) || a.type() != b.type() || a.count() == 0 || b.count() == 0) {
+        throw Unsupported("a product of integers, of two types, or of nothing");
+    }
+}
+
+Array product(const Call &c, size_t a, size_t b)
+{
+    const Array x = c.plain(a), y = c.plain(b);
+    check_floats(x, y);
+    return matmul(x, y);
+}
+
+// beta * c + alpha * p, in F32 of narrow floats; c is not read where beta is 0.
+Array add_product(const Call &c, Array p, size_t beta, size_t alpha)
+{
+    const double a = c.number(alpha), b = c.number(beta);
+    const hal_type type = p.type();
+    if (b == 0) {
+        return a == 1 ? p : p * a;
+    }
+    Array addend = c.plain(0);
+    if (addend.type() != type) {
+        throw Unsupported("an addend of another type");
+    }
+    if (a == 1 && b == 1) {
+        return p + addend;
+    }
+    const hal_type wide = hal_type_is_narrow_float(type) ? (hal_type)HAL_TYPE_F32 : type;
+    addend = cast(addend, wide);
+    p = cast(p, wide);
+    return cast((a == 1 ? p : p * a) + (b == 1 ? addend : addend * b), type);
+}
+
+// The rank of PyTorch's operator decides; its own messages name what does not fit.
+void check_matrices(const Call &c, size_t a, size_t b, int64_t rank)
+{
+    const Tensor &x = c.tensor(a), &y = c.tensor(b);
+    if (x.dim() != rank || y.dim() != rank || x.size(rank - 1) != y.size(rank - 2) ||
+        (rank == 3 && x.size(0) != y.size(0))) {
+        throw Unsupported("shapes that do not fit");
+    }
+}
+
+Results mm(const Call &c)
+{
+    check_matrices(c, 0, 1, 2);
+    return {product(c, 0, 1)};
+}
+Results bmm(const Call &c)
+{
+    check_matrices(c, 0, 1, 3);
+    return {product(c, 0, 1)};
+}
+template <int RANK> Results add_mm(const Call &c)
+{
+    check_matrices(c, 1, 2, RANK);
+    const Array p = product(c, 1, 2);
+    at::DimVector shape;
+    for (int64_t i = 0; i < p.rank(); i++) {
+        shape.push_back(p.length(i));
+    }
+    const Array sum = add_product(c, p, 3, 4);
+    return {broadcast(sum, shape)};
+}
+
+Array as_column(const Array &x)
+{
+    return reshape(x, at::DimVector{x.count(), 1});
+}
+
+Results add_mv(const Call &c)
+{
+    const Array a = c.plain(1), x = c.plain(2);
+    if (a.rank() != 2 || x.rank() != 1 || a.length(1) != x.length(0)) {
+        throw Unsupported("shapes that do not fit");
+    }
+    check_floats(a, x);
+    return {broadcast(add_product(c, flatten(matmul(a, as_column(x))), 3, 4),
+                      at::DimVector{a.length(0)})};
+}
+
+Results dot(const Call &c)
+{
+    const Array a = c.plain(0), b = c.plain(1);
+    if (a.rank() != 1 || b.rank() != 1 || a.count() != b.count()) {
+        throw Unsupported("shapes that do not fit");
+    }
+    check_floats(a, b);
+    const hal_type wide = hal_type_is_narrow_float(a.type()) ? (hal_type)HAL_TYPE_F32 : a.type();
+    return {cast(reduce(OPS_REDUCE_SUM, cast(a, wide) * cast(b, wide), 0, false), a.type())};
+}
+
+// Row and column numbers of the last two axes: [rows, 1] and [1, columns].
+Array row_numbers(ops_context *context, int64_t rows)
+{
+    return reshape(Array(ops_array_iota(context, HAL_TYPE_I32, rows, 0, 1)), at::DimVector{rows, 1});
+}
+Array column_numbers(ops_context *context, int64_t columns)
+{
+    return reshape(Array(ops_array_iota(context, HAL_TYPE_I32, columns, 0, 1)),
+                   at::DimVector{1, columns});
+}
+
+Results triangle(const Call &c, bool is_lower)
+{
+    const Array x = c.plain(0);
+    if (x.rank() < 2 || x.count() == 0) {
+        throw Unsupported("a triangle of a vector");
+    }
+    const int64_t rows = x.length(x.rank() - 2), columns = x.length(x.rank() - 1);
+    const int64_t limit = rows + columns;
+    const int64_t diagonal = std::clamp(c.count() > 1 ? c.integer(1) : 0, -limit, limit);
+    const Array distance = column_numbers(c.context(), columns) - row_numbers(c.context(), rows);
+    const Array inside = is_lower ? less_equal(distance, (double)diagonal)
+                                  : greater_equal(distance, (double)diagonal);
+    return {where(inside, x, 0.0)};
+}
+
+Results identity(const Call &c) // n, m, out
+{
+    const int64_t rows = c.integer(0), columns = c.integer(1);
+    const hal_type type = type_of(c.tensor(2).scalar_type());
+    if (rows == 0 || columns == 0 || type == HAL_TYPE_NONE) {
+        throw Unsupported("an empty matrix");
+    }
+    const int64_t device = c.device();
+    return {cast(equal(row_numbers(context_at(device), rows),
+                       column_numbers(context_at(device), columns)), type)};
+}
+
+const Operator TABLE[] = {
+    {"mm mm.out", Types::PLAIN, mm},
+    {"bmm bmm.out", Types::PLAIN, bmm},
+    {"addmm addmm_ addmm.out", Types::PLAIN, add_mm<2>},
+    {"baddbmm baddbmm_ baddbmm.out", Types::PLAIN, add_mm<3>},
+    {"addmv addmv_ addmv.out", Types::PLAIN, add_mv},
+    {"dot vdot", Types::PLAIN, dot},
+    {"tril tril_ tril.out", Types::PLAIN, [](const Call &c) { return triangle(c, true); }},
+    {"triu triu_ triu.out", Types::PLAIN, [](const Call &c) { return triangle(c, false); }},
+    {"eye.m_out", Types::PLAIN, identity},
+};
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
+{
+    add_operators(library, TABLE);
+}
+
+} // namespace
+} // namespace halyard

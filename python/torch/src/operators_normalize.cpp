@@ -1,0 +1,346 @@
+// Normalisation by layer, group and batch, and the cells of recurrent networks.
+#include "call.h"
+
+namespace halyard {
+namespace {
+
+using Shape = at::DimVector;
+
+Array mean(const Array &x, int64_t axis, bool keep = true)
+{
+    return reduce(OPS_REDUCE_MEAN, x, axis, keep);
+}
+Array sum(const Array &x, int64_t axis, bool keep = false)
+{
+    return reduce(OPS_REDUCE_SUM, x, axis, keep);
+}
+
+void require_elements(const Array &x)
+{
+    if (x.count() == 0 || !hal_type_is_float(x.type())) {
+        throw Unsupported("normalisation of nothing or of integers");
+    }
+}
+
+int64_t product(at::IntArrayRef sizes)
+{
+    int64_t n = 1;
+    for (const int64_t size : sizes) {
+        n *= size;
+    }
+    return n;
+}
+
+// Rows of x less their mean, and what they are multiplied with: x [rows, n].
+struct Normalized {
+    Array mean, rstd; // [rows, 1]
+    Array values;
+};
+
+Normalized normalized(const Array &x, double eps)
+{
+    Normalized n;
+    n.mean = mean(x, 1);
+    const Array centred = x - n.mean;
+    n.rstd = unary(OPS_RSQRT, mean(square(centred), 1) + eps);
+    n.values = centred * n.rstd;
+    return n;
+}
+
+// The gradient of x from that of the normalised values: rows of [rows, n].
+Array normalized_gradient(const Array &g, const Array &values, const Array &rstd)
+{
+    return (g - mean(g, 1) - values * mean(g * values, 1)) * rstd;
+}
+
+// ---- Layers ----
+
+Results layer_norm(const Call &c) // x, shape, weight, bias, eps
+{
+    const Array x = c[0];
+    require_elements(x);
+    const std::vector<int64_t> inner = c.integers(1);
+    const int64_t n = product(inner);
+    const at::IntArrayRef sizes = c.tensor(0).sizes();
+    TORCH_CHECK(sizes.size() >= inner.size() &&
+                    sizes.slice(sizes.size() - inner.size()) == at::IntArrayRef(inner),
+                "Given normalized_shape=", at::IntArrayRef(inner),
+                ", expected input with shape [*, ...], but got input of size", sizes);
+    const Normalized rows = normalized(reshape(x, Shape{x.count() / n, n}), c.value(4).toDouble());
+    Array y = rows.values;
+    y = c.has(2) ? y * reshape(c[2], Shape{n}) : y;
+    y = c.has(3) ? y + reshape(c[3], Shape{n}) : y;
+    Shape statistics(sizes.begin(), sizes.end() - (int64_t)inner.size());
+    statistics.resize(sizes.size(), 1);
+    return {reshape(y, sizes), reshape(rows.mean, statistics), reshape(rows.rstd, statistics)};
+}
+
+std::array<bool, 3> mask_of(const Call &c, size_t index)
+{
+    const auto list = c.value(index).toBoolList();
+    return {list[0], list[1], list[2]};
+}
+
+Results layer_norm_backward(const Call &c) // g, x, shape, mean, rstd, weight, bias, mask
+{
+    const std::vector<int64_t> inner = c.integers(2);
+    const int64_t n = product(inner), rows = c[1].count() / n;
+    require_elements(c[1]);
+    const auto mask = mask_of(c, 7);
+    const Array rstd = reshape(c[4], Shape{rows, 1}), g = reshape(c[0], Shape{rows, n});
+    const Array values = (reshape(c[1], Shape{rows, n}) - reshape(c[3], Shape{rows, 1})) * rstd;
+    Results r(3);
+    if (mask[0]) {
+        const Array weighted = c.has(5) ? g * reshape(c[5], Shape{n}) : g;
+        r[0] = reshape(normalized_gradient(weighted, values, rstd), c.tensor(1).sizes());
+    }
+    if (mask[1]) {
+        r[1] = reshape(sum(g * values, 0), inner);
+    }
+    if (mask[2]) {
+        r[2] = reshape(sum(g, 0), inner);
+    }
+    return r;
+}
+
+// ---- Groups of channels ----
+
+Results group_norm(const Call &c) // x, weight, bias, n, channels, inner, groups, eps
+{
+    const Array x = c[0];
+    require_elements(x);
+    const int64_t n = c.integer(3), channels = c.integer(4), inner = c.integer(5);
+    const int64_t groups = c.integer(6);
+    const Normalized rows =
+        normalized(reshape(x, Shape{n * groups, channels / groups * inner}), c.value(7).toDouble());
+    Array y = reshape(rows.values, Shape{n, channels, inner});
+    y = c.has(1) ? y * reshape(c[1], Shape{channels, 1}) : y;
+    y = c.has(2) ? y + reshape(c[2], Shape{channels, 1}) : y;
+    const Shape statistics{n, groups};
+    return {reshape(y, c.tensor(0).sizes()), reshape(rows.mean, statistics),
+            reshape(rows.rstd, statistics)};
+}
+
+Results group_norm_backward(const Call &c) // g, x, mean, rstd, weight, n, channels, inner, groups
+{
+    require_elements(c[1]);
+    const int64_t n = c.integer(5), channels = c.integer(6), inner = c.integer(7);
+    const int64_t groups = c.integer(8), rows = n * groups, width = channels / groups * inner;
+    const auto mask = mask_of(c, 9);
+    const Shape by_channel{n, channels, inner}, by_row{rows, width}, one{rows, 1};
+    const Array g = reshape(c[0], by_channel), rstd = reshape(c[3], one);
+    const Array values = (reshape(c[1], by_row) - reshape(c[2], one)) * rstd;
+    Results r(3);
+    if (mask[0]) {
+        const Array weighted = c.has(4) ? g * reshape(c[4], Shape{channels, 1}) : g;
+        r[0] = reshape(normalized_gradient(reshape(weighted, by_row), values, rstd),
+                       c.tensor(1).sizes());
+    }
+    if (mask[1]) {
+        r[1] = sum(sum(g * reshape(values, by_channel), 2), 0);
+    }
+    if (mask[2]) {
+        r[2] = sum(sum(g, 2), 0);
+    }
+    return r;
+}
+
+// ---- Batches: x [n, channels, inner...] as [n, channels, inner] ----
+
+struct Batch {
+    Array x;
+    int64_t channels, count; // elements of a channel
+    Shape per_channel;
+};
+
+Batch batch_of(const Call &c, size_t index)
+{
+    const Array x = c[index];
+    require_elements(x);
+    const int64_t n = x.length(0), channels = x.length(1);
+    return {reshape(x, Shape{n, channels, x.count() / (n * channels)}), channels,
+            x.count() / channels, Shape{channels, 1}};
+}
+
+// Over everything except the channel.
+Array channel_sum(const Array &x)
+{
+    return sum(sum(x, 2), 0);
+}
+
+void move_towards(const Tensor &running, const Array &value, double momentum)
+{
+    const Array old = array_of(running), target = cast(value, old.type());
+    assign(running, old * (1 - momentum) + target * momentum);
+}
+
+// Running mean and variance are changed in place.
+Results batch_norm_with(const Call &c, const Tensor *running_mean, const Tensor *running_var,
+                        bool trains, double momentum, double eps)
+{
+    const Batch b = batch_of(c, 0);
+    Array mean, rstd;
+    if (trains) {
+        mean = channel_sum(b.x) / (double)b.count;
+        const Array total = channel_sum(square(b.x - reshape(mean, b.per_channel)));
+        const Array variance = total / (double)b.count;
+        rstd = unary(OPS_RSQRT, variance + eps);
+        if (running_mean && running_mean->defined()) {
+            move_towards(*running_mean, mean, momentum);
+        }
+        if (running_var && running_var->defined()) {
+            move_towards(*running_var, total / (double)(b.count - 1), momentum);
+        }
+    } else {
+        mean = cast(array_of(*running_mean), b.x.type());
+        rstd = unary(OPS_RSQRT, cast(array_of(*running_var), b.x.type()) + eps);
+    }
+    Array y = (b.x - reshape(mean, b.per_channel)) * reshape(rstd, b.per_channel);
+    y = c.has(1) ? y * reshape(c[1], b.per_channel) : y;
+    y = c.has(2) ? y + reshape(c[2], b.per_channel) : y;
+    const int64_t none = 0;
+    const Array empty(ops_array_full(c.context(), b.x.type(), 1, &none, 0));
+    return {reshape(y, c.tensor(0).sizes()), trains ? mean : empty, trains ? rstd : empty};
+}
+
+const Tensor *optional_tensor(const Call &c, size_t index)
+{
+    return c.has(index) ? &c.tensor(index) : nullptr;
+}
+
+// x, weight, bias, running_mean, running_var, training, momentum, eps
+Results batch_norm(const Call &c)
+{
+    return batch_norm_with(c, optional_tensor(c, 3), optional_tensor(c, 4), c.flag(5),
+                           c.value(6).toDouble(), c.value(7).toDouble());
+}
+
+// x, weight, bias, training, momentum, eps: without running values
+Results batch_norm_without_running(const Call &c)
+{
+    return batch_norm_with(c, nullptr, nullptr, true, c.value(4).toDouble(), c.value(5).toDouble());
+}
+
+// g, x, weight, running_mean, running_var, save_mean, save_rstd, train, eps, mask
+Results batch_norm_backward(const Call &c)
+{
+    const Batch g = batch_of(c, 0), b = batch_of(c, 1);
+    const bool trains = c.flag(7);
+    const double n = (double)b.count;
+    const auto mask = mask_of(c, 9);
+    const Array mean = reshape(trains ? c[5] : c[3], b.per_channel);
+    const Array rstd = reshape(
+        trains ? c[6] : unary(OPS_RSQRT, c[4] + c.value(8).toDouble()), b.per_channel);
+    const Array values = (b.x - mean) * rstd;
+    const Array total = channel_sum(g.x), along = channel_sum(g.x * values);
+    Results r(3);
+    if (mask[0]) {
+        Array slope = g.x;
+        if (trains) {
+            slope = slope - reshape(total / n, b.per_channel) -
+                    values * reshape(along / n, b.per_channel);
+        }
+        slope = slope * rstd;
+        slope = c.has(2) ? slope * reshape(c[2], b.per_channel) : slope;
+        r[0] = reshape(slope, c.tensor(1).sizes());
+    }
+    r[1] = mask[1] ? along : Array();
+    r[2] = mask[2] ? total : Array();
+    return r;
+}
+
+// ---- Cells of recurrent networks ----
+
+Array part(const Array &gates, int64_t index, int64_t width)
+{
+    return slice(gates, 1, index * width, width);
+}
+Array joined(std::initializer_list<Array> list)
+{
+    c10::SmallVector<ops_array *, 5> parts;
+    for (const Array &array : list) {
+        parts.push_back(array);
+    }
+    return Array(ops_array_concatenate(1, parts.data(), (uint32_t)parts.size()));
+}
+Array sigmoid_slope(const Array &y)
+{
+    return y * (1 - y);
+}
+Array tanh_slope(const Array &y)
+{
+    return 1 - square(y);
+}
+
+Results lstm_cell(const Call &c) // input gates, hidden gates, cx, input bias, hidden bias
+{
+    const int64_t h = c.tensor(2).size(1);
+    Array gates = c[0] + c[1];
+    if (c.has(3)) {
+        gates = gates + c[3] + c[4];
+    }
+    const Array i = sigmoid(part(gates, 0, h)), f = sigmoid(part(gates, 1, h));
+    const Array g = tanh_of(part(gates, 2, h)), o = sigmoid(part(gates, 3, h));
+    const Array cy = f * c[2] + i * g;
+    return {o * tanh_of(cy), cy, joined({i, f, g, o})};
+}
+
+Results lstm_cell_backward(const Call &c) // grad_hy, grad_cy, cx, cy, workspace, has_bias
+{
+    const int64_t h = c.tensor(2).size(1);
+    const Array w = c[4], t = tanh_of(c[3]);
+    const Array i = part(w, 0, h), f = part(w, 1, h), g = part(w, 2, h), o = part(w, 3, h);
+    const Array gh = c.has(0) ? c[0] : t * 0;
+    Array gc = gh * o * tanh_slope(t);
+    gc = c.has(1) ? gc + c[1] : gc;
+    const Array gates = joined({gc * g * sigmoid_slope(i), gc * c[2] * sigmoid_slope(f),
+                                gc * i * tanh_slope(g), gh * t * sigmoid_slope(o)});
+    return {gates, gc * f, c.flag(5) ? sum(gates, 0) : Array()};
+}
+
+Results gru_cell(const Call &c) // input gates, hidden gates, hx, input bias, hidden bias
+{
+    const int64_t h = c.tensor(2).size(1);
+    const Array x = c.has(3) ? c[0] + c[3] : c[0], y = c.has(4) ? c[1] + c[4] : c[1];
+    const Array hx = c[2], hn = part(y, 2, h);
+    const Array r = sigmoid(part(x, 0, h) + part(y, 0, h));
+    const Array z = sigmoid(part(x, 1, h) + part(y, 1, h));
+    const Array n = tanh_of(part(x, 2, h) + r * hn);
+    return {n + z * (hx - n), joined({r, z, n, hx, hn})};
+}
+
+Results gru_cell_backward(const Call &c) // grad_hy, workspace, has_bias
+{
+    const int64_t h = c.tensor(0).size(1);
+    const Array g = c[0], w = c[1];
+    const Array r = part(w, 0, h), z = part(w, 1, h), n = part(w, 2, h);
+    const Array hx = part(w, 3, h), hn = part(w, 4, h);
+    const Array gz = g * (hx - n) * sigmoid_slope(z), gn = g * (1 - z) * tanh_slope(n);
+    const Array gr = gn * hn * sigmoid_slope(r);
+    const Array inputs = joined({gr, gz, gn}), hidden = joined({gr, gz, gn * r});
+    const bool has_bias = c.flag(2);
+    return {inputs, hidden, g * z, has_bias ? sum(inputs, 0) : Array(),
+            has_bias ? sum(hidden, 0) : Array()};
+}
+
+const Operator TABLE[] = {
+    {"native_layer_norm", Types::COMMON, layer_norm},
+    {"native_layer_norm_backward", Types::COMMON, layer_norm_backward},
+    {"native_group_norm", Types::COMMON, group_norm},
+    {"native_group_norm_backward", Types::COMMON, group_norm_backward},
+    {"native_batch_norm _native_batch_norm_legit", Types::COMMON, batch_norm},
+    {"_native_batch_norm_legit.no_stats", Types::COMMON, batch_norm_without_running},
+    {"native_batch_norm_backward", Types::COMMON, batch_norm_backward},
+    {"_thnn_fused_lstm_cell", Types::COMMON, lstm_cell},
+    {"_thnn_fused_lstm_cell_backward_impl", Types::COMMON, lstm_cell_backward},
+    {"_thnn_fused_gru_cell", Types::COMMON, gru_cell},
+    {"_thnn_fused_gru_cell_backward", Types::COMMON, gru_cell_backward},
+};
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
+{
+    add_operators(library, TABLE);
+}
+
+} // namespace
+} // namespace halyard

@@ -1,0 +1,161 @@
+"""The device as a whole: copies, views, storages, streams, events, random numbers, errors, threads."""
+import copy
+import io
+import threading
+
+import pytest
+import torch
+
+DEVICE = "halyard"
+TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32,
+         torch.int16, torch.int8, torch.uint8, torch.bool, torch.complex64]
+
+
+def values(*shape, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(1)
+    return (torch.randn(*shape, generator=generator) * 3).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_copies(dtype):
+    x = values(3, 4, dtype=dtype)
+    h = x.to(DEVICE)
+    assert h.device.type == DEVICE and h.cpu().equal(x)
+    assert h.t()[1:3].cpu().equal(x.t()[1:3])
+    assert h.clone().cpu().equal(x)
+
+
+@pytest.mark.parametrize("view", [
+    lambda t: t[1], lambda t: t[:, 2], lambda t: t[1:3, ::2], lambda t: t.t(),
+    lambda t: t.permute(1, 0)[2:], lambda t: t.view(-1)[3:9].view(2, 3), lambda t: t[::2],
+    lambda t: t.unsqueeze(1).expand(-1, 3, -1), lambda t: t.as_strided((3, 2), (1, 4), 2),
+    lambda t: t.diagonal(), lambda t: t.unfold(1, 2, 1), lambda t: t[2, 1],
+    lambda t: t.narrow(0, 1, 2).transpose(0, 1).unsqueeze(0)])
+@pytest.mark.parametrize("deferred", [False, True])
+def test_views(view, deferred, strict):
+    x = values(4, 5)
+    h = x.to(DEVICE)
+    if deferred:
+        x, h = x + 1, h + 1
+    assert (view(h) * 2).cpu().equal(view(x) * 2)
+
+
+def test_writes_to_parts_reach_every_alias(strict):
+    x = values(4, 6)
+    h = x.to(DEVICE)
+    flat, flat_x = h.view(-1), x.view(-1)
+    before, before_x = h * 2, x * 2
+    h[1:3, ::2] = 7
+    x[1:3, ::2] = 7
+    h.t()[0].mul_(3)
+    x.t()[0].mul_(3)
+    flat[5] = -1
+    flat_x[5] = -1
+    assert h.cpu().equal(x) and flat.cpu().equal(flat_x) and before.cpu().equal(before_x)
+
+
+def test_detach_shares_and_clone_does_not(strict):
+    a = torch.arange(4.0, device=DEVICE)
+    shared, cloned = a.detach(), a.clone()
+    a.add_(1)
+    assert shared.tolist() == [1, 2, 3, 4] and cloned.tolist() == [0, 1, 2, 3]
+
+
+def test_resizing_keeps_the_elements():
+    a = torch.arange(4.0, device=DEVICE)
+    a.resize_(6)
+    assert a[:4].tolist() == [0, 1, 2, 3]
+    a.resize_(2)
+    assert a.tolist() == [0, 1]
+
+
+def test_another_type_of_the_same_storage():
+    x = values(4)
+    assert x.to(DEVICE).view(torch.int32).cpu().equal(x.view(torch.int32))
+
+
+def test_save_and_load():
+    module = torch.nn.Linear(3, 2).to(DEVICE)
+    file = io.BytesIO()
+    torch.save(module.state_dict(), file)
+    file.seek(0)
+    loaded = torch.load(file, weights_only=True)
+    assert loaded["weight"].device.type == DEVICE
+    assert loaded["weight"].cpu().equal(module.weight.detach().cpu())
+    assert copy.deepcopy(module).weight.device.type == DEVICE
+
+
+def test_streams_and_events():
+    event = torch.Event(device=DEVICE)
+    with torch.halyard.stream(torch.halyard.Stream()):
+        y = torch.ones(8, device=DEVICE) * 2
+        event.record()
+    event.synchronize()
+    assert event.query() and y.sum().item() == 16
+
+
+def test_random_numbers_repeat_with_the_seed():
+    def draw():
+        return torch.rand(8, device=DEVICE).cpu()
+    torch.manual_seed(3)
+    first, second = draw(), draw()
+    state = torch.halyard.get_rng_state()
+    third = draw()
+    torch.halyard.set_rng_state(state)
+    assert draw().equal(third) and not first.equal(second)
+    torch.manual_seed(3)
+    assert draw().equal(first)
+
+
+def test_errors_are_exceptions_and_the_process_continues():
+    x = torch.ones(3, device=DEVICE)
+    with pytest.raises(RuntimeError, match="size of tensor a"):
+        x + torch.ones(4, device=DEVICE)
+    with pytest.raises(RuntimeError, match="same device"):
+        x + torch.ones(3)
+    with pytest.raises(RuntimeError):
+        torch.ones(3, 4, device=DEVICE) @ torch.ones(3, 4, device=DEVICE)
+    with pytest.raises(RuntimeError, match="below"):
+        torch.ones(1, device="halyard:99")
+    with pytest.raises(torch.OutOfMemoryError):
+        (torch.ones(2**44, device=DEVICE, dtype=torch.uint8) + 1).cpu()
+    assert (x + 1).tolist() == [2, 2, 2]
+
+
+def test_no_fallback_names_the_operator(strict):
+    with pytest.raises(NotImplementedError, match="linalg_eigh"):
+        torch.linalg.eigh(torch.eye(2, device=DEVICE))
+
+
+def test_threads_share_the_device():
+    results = {}
+
+    def work(seed):
+        generator = torch.Generator().manual_seed(seed)
+        x = torch.randn(32, 32, generator=generator, requires_grad=True)
+        h = x.detach().to(DEVICE).requires_grad_()
+        for _ in range(10):
+            x.grad = h.grad = None
+            torch.tanh(x @ x).sum().backward()
+            torch.tanh(h @ h).sum().backward()
+        results[seed] = (h.grad.cpu() - x.grad).abs().max().item()
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 4 and max(results.values()) < 1e-4
+
+
+def test_no_arrays_are_left():
+    def work():
+        x = torch.randn(16, 16).to(DEVICE).requires_grad_()
+        for _ in range(50):
+            (x @ x).relu().sum().backward()
+    work()
+    torch.halyard.synchronize()
+    before = torch.halyard.statistics()["arrays"]
+    work()
+    torch.halyard.synchronize()
+    assert torch.halyard.statistics()["arrays"] <= before
