@@ -185,7 +185,7 @@ inline Array exp_of(const Array &x)
 
 // ---- Types and shapes ----
 
-// Floats become small integers as in PyTorch on x86: by way of a wide integer, whose high bits drop.
+// Floats become small integers as in PyTorch: by way of a wide integer, whose high bits drop.
 inline Array cast(const Array &x, hal_type type)
 {
     if (x.type() == type) {

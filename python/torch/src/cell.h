@@ -30,7 +30,7 @@ struct Cell {
     static void destroy(void *cell);
     static Cell *of(const Tensor &tensor)
     {
-        return of(tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
+        return of(tensor.storage().unsafeGetStorageImpl());
     }
     static Cell *of(c10::StorageImpl *storage)
     {
@@ -53,7 +53,7 @@ inline bool is_ours(const Tensor &tensor)
 {
     return tensor.device().type() == c10::DeviceType::PrivateUse1;
 }
-// Whether array_of works: a known type, at most OPS_MAX_RANK axes, not lazily conjugated or negated.
+// Whether array_of works: a known type, at most OPS_MAX_RANK axes, no lazy conjugate or negative.
 bool is_plain(const Tensor &tensor);
 
 // The values of a tensor, of any strides, as an array of its shape.

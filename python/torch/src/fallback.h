@@ -1,4 +1,4 @@
-// Operators that the processor computes: tensors are copied there and back, and each call is counted.
+// Operators that the processor computes: tensors are copied there and back; calls are counted.
 #pragma once
 
 #include <map>

@@ -9,8 +9,8 @@ namespace halyard {
 
 struct Cell;
 
-// The elements of a cell that sizes, strides and offset (in elements of `type`) pick, as an array of
-// that shape. There is at least one element. Views of deferred arrays stay deferred where ops has
+// The elements of a cell that sizes, strides and offset (in elements of `type`) pick, as an array
+// of that shape. There is at least one element. Views of deferred arrays stay deferred if ops has
 // views for them; other values are computed first. Under the lock.
 Array view_of(Cell *cell, hal_type type, c10::IntArrayRef sizes, c10::IntArrayRef strides,
               int64_t offset);
