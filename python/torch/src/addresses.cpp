@@ -7,8 +7,10 @@
 
 #include <c10/util/Exception.h>
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 constexpr size_t RANGE = size_t(1) << 44; // 16 TiB of addresses, no memory
 constexpr size_t LEAST = 64;              // PyTorch's alignment of storages

@@ -4,7 +4,8 @@
 
 #include <cstddef>
 
-namespace halyard {
+namespace halyard
+{
 
 // An address with `bytes` bytes after it that no other storage has; null for 0 bytes. Under the
 // lock. Throws a c10::OutOfMemoryError where the reserved range is used up.

@@ -3,8 +3,10 @@
 
 #include "cell.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 struct CellAllocator final : c10::Allocator {
     at::DataPtr allocate(size_t bytes) override

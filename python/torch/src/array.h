@@ -9,7 +9,8 @@
 
 #include <ops/ops.h>
 
-namespace halyard {
+namespace halyard
+{
 
 // Thrown where Halyard lacks an operator, a type or a case: the processor computes it instead.
 struct Unsupported : std::exception {
@@ -107,18 +108,18 @@ inline Array binary(ops_binary_function function, double x, const Array &y)
     return Array(ops_array_scalar_binary(function, x, y));
 }
 
-#define HALYARD_FORMULA(name, FUNCTION)                    \
-    inline Array name(const Array &x, const Array &y)      \
-    {                                                      \
-        return binary(FUNCTION, x, y);                     \
-    }                                                      \
-    inline Array name(const Array &x, double y)            \
-    {                                                      \
-        return binary(FUNCTION, x, y);                     \
-    }                                                      \
-    inline Array name(double x, const Array &y)            \
-    {                                                      \
-        return binary(FUNCTION, x, y);                     \
+#define HALYARD_FORMULA(name, FUNCTION)               \
+    inline Array name(const Array &x, const Array &y) \
+    {                                                 \
+        return binary(FUNCTION, x, y);                \
+    }                                                 \
+    inline Array name(const Array &x, double y)       \
+    {                                                 \
+        return binary(FUNCTION, x, y);                \
+    }                                                 \
+    inline Array name(double x, const Array &y)       \
+    {                                                 \
+        return binary(FUNCTION, x, y);                \
     }
 HALYARD_FORMULA(operator+, OPS_ADD)
 HALYARD_FORMULA(operator-, OPS_SUB)

@@ -1,13 +1,17 @@
 #include "call.h"
 
+#include <map>
+
 #include <ATen/ExpandUtils.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/native/Resize.h>
 #include <ATen/native/TypeProperties.h>
 #include <ATen/ops/item.h>
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 // Integers beyond this are not exact in the doubles that scalars are passed as.
 constexpr double EXACT_INTEGERS = 9007199254740992.0;
@@ -101,12 +105,14 @@ Array Call::operator[](size_t index) const
     return cast(plain(index), compute_);
 }
 
-namespace {
+namespace
+{
 
 // How the forms of an operator differ: which arguments they write.
 struct Form {
     c10::SmallVector<int, 3> written; // the argument that receives a result
     size_t argument_count = 0;
+    size_t aliased = 0;  // the number of results that are written arguments
     bool is_out = false; // written arguments are resized; otherwise the operation is in place
 };
 
@@ -120,6 +126,9 @@ Form form_of(const c10::FunctionSchema &schema)
             form.written.push_back((int)i);
             form.is_out |= argument.is_out();
         }
+    }
+    for (const c10::Argument &result : schema.returns()) {
+        form.aliased += result.alias_info() != nullptr;
     }
     return form;
 }
@@ -179,7 +188,7 @@ struct Kernel final : c10::OperatorKernel {
                 call.compute_type() != HAL_TYPE_NONE && types != Types::COMPARE) {
                 array = cast(array, call.common());
             }
-            const int written = i < form.written.size() ? form.written[i] : -1;
+            const int written = i < form.aliased ? form.written[i] : -1;
             tensors.push_back(result_of(std::move(array), call.device(), written, stack));
         }
         return tensors;
@@ -204,22 +213,48 @@ struct Kernel final : c10::OperatorKernel {
 
 } // namespace
 
+namespace
+{
+
+// In a function, because tables are added while statics are initialised.
+std::map<std::string, SlowPath> &slow_paths()
+{
+    static auto *paths = new std::map<std::string, SlowPath>;
+    return *paths;
+}
+
+void add_form(torch::Library &library, const Operator &row, const std::string &name)
+{
+    const size_t dot = std::min(name.find('.'), name.size());
+    const std::string overload = dot < name.size() ? name.substr(dot + 1) : "";
+    const auto op =
+        c10::Dispatcher::singleton().findSchema({"aten::" + name.substr(0, dot), overload});
+    if (!op) {
+        return;
+    }
+    auto kernel = std::make_unique<Kernel>(row, form_of(op->schema()));
+    if (is_hot(name)) {
+        slow_paths().emplace(name,
+                             SlowPath{*op, c10::BoxedKernel::makeFromFunctor(std::move(kernel))});
+    } else {
+        library.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::move(kernel)));
+    }
+}
+
+} // namespace
+
+const SlowPath &slow_path(const char *form)
+{
+    return slow_paths().at(form);
+}
+
 void add_operators(torch::Library &library, const Operator *table, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const std::string forms = table[i].forms;
         for (size_t begin = 0; begin < forms.size();) {
             const size_t end = std::min(forms.find(' ', begin), forms.size());
-            const std::string name = forms.substr(begin, end - begin);
-            const size_t dot = std::min(name.find('.'), name.size());
-            const std::string overload = dot < name.size() ? name.substr(dot + 1) : "";
-            const auto op = c10::Dispatcher::singleton().findSchema(
-                {"aten::" + name.substr(0, dot), overload});
-            if (op) {
-                auto kernel = std::make_unique<Kernel>(table[i], form_of(op->schema()));
-                library.impl(name.c_str(),
-                             torch::CppFunction::makeFromBoxedFunctor(std::move(kernel)));
-            }
+            add_form(library, table[i], forms.substr(begin, end - begin));
             begin = end + 1;
         }
     }

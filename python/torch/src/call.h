@@ -11,19 +11,20 @@
 #include "cell.h"
 #include "fallback.h"
 
-namespace halyard {
+namespace halyard
+{
 
 using Results = c10::SmallVector<Array, 3>;
 
 // What the types of a call's operands become (Call::operator[]). Narrow floats are computed in F32
 // and rounded once at the end, as PyTorch does, unless the recipe has a single operation.
 enum class Types {
-    PLAIN,   // each operand has its own type
-    COMMON,  // PyTorch's common type
-    FLOAT,   // the common type; integers become the default float type
-    SINGLE,  // as COMMON, without a wider type: one operation rounds once
+    PLAIN,  // each operand has its own type
+    COMMON, // PyTorch's common type
+    FLOAT,  // the common type; integers become the default float type
+    SINGLE, // as COMMON, without a wider type: one operation rounds once
     SINGLE_FLOAT,
-    COMPARE  // the common type; results are BOOL
+    COMPARE // the common type; results are BOOL
 };
 
 class Call
@@ -133,19 +134,14 @@ template <size_t N> void add_operators(torch::Library &library, const Operator (
     add_operators(library, table, N);
 }
 
-// Runs an unboxed kernel's computation: under the lock, with the processor in the place of what is
-// not supported. `Fallback` takes no argument and calls the operator there.
-template <class Compute, class Otherwise>
-auto compute_or(Compute compute, Otherwise otherwise) -> decltype(compute())
-{
-    std::string reason;
-    try {
-        Lock lock;
-        return compute();
-    } catch (const Unsupported &unsupported) {
-        reason = unsupported.reason;
-    }
-    return otherwise(reason);
-}
+// The recipe's kernel of a form that operators_hot.cpp registers itself, for the cases that its
+// fast path leaves out.
+struct SlowPath {
+    c10::OperatorHandle op;
+    c10::BoxedKernel kernel;
+};
+const SlowPath &slow_path(const char *form);
+// Keeps add_operators from registering a form. Before the tables are added.
+bool is_hot(const std::string &form);
 
 } // namespace halyard

@@ -9,8 +9,10 @@
 #include "addresses.h"
 #include "view.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 std::atomic<Cell *> garbage{nullptr}; // cells to free, a stack
 
@@ -74,8 +76,8 @@ Tensor new_tensor(int64_t device, IntArrayRef sizes, ScalarType type, Cell **cel
     const size_t bytes = (size_t)count * c10::elementSize(type);
     at::DataPtr data = Cell::make(device, bytes);
     *cell = static_cast<Cell *>(data.get_context());
-    auto storage = c10::make_intrusive<c10::StorageImpl>(
-        c10::StorageImpl::use_byte_size_t(), bytes, std::move(data), allocator(), true);
+    auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
+                                                         std::move(data), allocator(), true);
     Tensor tensor = at::detail::make_tensor_base<c10::TensorImpl>(
         c10::Storage(std::move(storage)), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
         c10::scalarTypeToTypeMeta(type));
@@ -180,29 +182,53 @@ void Cell::forget_deferred()
 hal_type type_of(ScalarType type)
 {
     switch (type) {
-    case at::kFloat: return HAL_TYPE_F32;
-    case at::kDouble: return HAL_TYPE_F64;
-    case at::kHalf: return HAL_TYPE_F16;
-    case at::kBFloat16: return HAL_TYPE_BF16;
-    case at::kLong: return HAL_TYPE_I64;
-    case at::kInt: return HAL_TYPE_I32;
-    case at::kShort: return HAL_TYPE_I16;
-    case at::kChar: return HAL_TYPE_I8;
-    case at::kByte: return HAL_TYPE_U8;
-    case at::kBool: return HAL_TYPE_BOOL;
-    case at::kUInt16: return HAL_TYPE_U16;
-    case at::kUInt32: return HAL_TYPE_U32;
-    case at::kUInt64: return HAL_TYPE_U64;
-    default: return HAL_TYPE_NONE;
+    case at::kFloat:
+        return HAL_TYPE_F32;
+    case at::kDouble:
+        return HAL_TYPE_F64;
+    case at::kHalf:
+        return HAL_TYPE_F16;
+    case at::kBFloat16:
+        return HAL_TYPE_BF16;
+    case at::kLong:
+        return HAL_TYPE_I64;
+    case at::kInt:
+        return HAL_TYPE_I32;
+    case at::kShort:
+        return HAL_TYPE_I16;
+    case at::kChar:
+        return HAL_TYPE_I8;
+    case at::kByte:
+        return HAL_TYPE_U8;
+    case at::kBool:
+        return HAL_TYPE_BOOL;
+    case at::kUInt16:
+        return HAL_TYPE_U16;
+    case at::kUInt32:
+        return HAL_TYPE_U32;
+    case at::kUInt64:
+        return HAL_TYPE_U64;
+    default:
+        return HAL_TYPE_NONE;
     }
 }
 
 ScalarType scalar_type_of(hal_type type)
 {
-    static constexpr ScalarType types[] = {
-        ScalarType::Undefined, at::kBool,   at::kChar,   at::kByte, at::kShort,
-        at::kUInt16,           at::kInt,    at::kUInt32, at::kLong, at::kUInt64,
-        at::kHalf,             at::kBFloat16, at::kFloat, at::kDouble};
+    static constexpr ScalarType types[] = {ScalarType::Undefined,
+                                           at::kBool,
+                                           at::kChar,
+                                           at::kByte,
+                                           at::kShort,
+                                           at::kUInt16,
+                                           at::kInt,
+                                           at::kUInt32,
+                                           at::kLong,
+                                           at::kUInt64,
+                                           at::kHalf,
+                                           at::kBFloat16,
+                                           at::kFloat,
+                                           at::kDouble};
     return type < std::size(types) ? types[type] : ScalarType::Undefined;
 }
 
@@ -217,8 +243,10 @@ Array array_of(const Tensor &tensor)
     if (!is_plain(tensor)) {
         throw Unsupported("an operand of a type that Halyard lacks, or of more than 8 axes");
     }
-    TORCH_CHECK(is_ours(tensor), "Expected all tensors to be on the same device, but found at least "
-                "two devices, halyard and ", tensor.device(), "!");
+    TORCH_CHECK(is_ours(tensor),
+                "Expected all tensors to be on the same device, but found at least "
+                "two devices, halyard and ",
+                tensor.device(), "!");
     const hal_type type = type_of(tensor.scalar_type());
     Cell *cell = Cell::of(tensor);
     if (tensor.numel() == 0) {
@@ -284,15 +312,17 @@ void assign(const Tensor &target, Array array)
     if (!is_plain(target)) {
         throw Unsupported("a result of a type that Halyard lacks, or of more than 8 axes");
     }
-    TORCH_CHECK(is_ours(target), "Expected all tensors to be on the same device, but found at least "
-                "two devices, halyard and ", target.device(), "!");
+    TORCH_CHECK(is_ours(target),
+                "Expected all tensors to be on the same device, but found at least "
+                "two devices, halyard and ",
+                target.device(), "!");
     if (target.numel() == 0) {
         return;
     }
     array = broadcast(cast(array, type_of(target.scalar_type())), target.sizes());
     Cell *cell = Cell::of(target);
-    const bool is_whole = target.storage_offset() == 0 &&
-                          (size_t)target.numel() * target.itemsize() == cell->bytes;
+    const bool is_whole =
+        target.storage_offset() == 0 && (size_t)target.numel() * target.itemsize() == cell->bytes;
     if (is_whole && target.is_contiguous()) {
         cell->set(std::move(array));
     } else if (is_whole && target.is_non_overlapping_and_dense()) {

@@ -8,7 +8,8 @@
 #include "array.h"
 #include "runtime.h"
 
-namespace halyard {
+namespace halyard
+{
 
 using at::IntArrayRef;
 using at::ScalarType;

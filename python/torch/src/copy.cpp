@@ -6,8 +6,10 @@
 
 #include "cell.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 // Reads an array: what it needs is computed under the lock, the wait is under it too, because
 // another thread's work in the same queue must not come between.
@@ -65,10 +67,9 @@ void from_processor(const Tensor &source, const Tensor &target)
 {
     const Tensor values = source.to(target.scalar_type()).contiguous().resolve_conj().resolve_neg();
     Lock lock;
-    assign(target,
-           Array(ops_array_from_host(context_at(target.device().index()),
-                                     type_of(target.scalar_type()), (uint32_t)values.dim(),
-                                     values.sizes().data(), values.const_data_ptr())));
+    assign(target, Array(ops_array_from_host(context_at(target.device().index()),
+                                             type_of(target.scalar_type()), (uint32_t)values.dim(),
+                                             values.sizes().data(), values.const_data_ptr())));
 }
 
 // Arrays are immutable, so a copy of a whole storage shares its array. That of a part does not, or

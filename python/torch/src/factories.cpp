@@ -11,8 +11,10 @@
 
 #include "cell.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 using c10::SymInt;
 using c10::SymIntArrayRef;
@@ -106,8 +108,8 @@ Tensor &set_part_of_storage(Tensor &self, c10::Storage storage, int64_t offset, 
 
 Tensor &set_nothing(Tensor &self)
 {
-    c10::Storage storage(c10::Storage::use_byte_size_t(), 0,
-                         Cell::make(self.device().index(), 0), allocator(), true);
+    c10::Storage storage(c10::Storage::use_byte_size_t(), 0, Cell::make(self.device().index(), 0),
+                         allocator(), true);
     return at::cpu::set_(self, std::move(storage), 0, {0}, {1});
 }
 

@@ -7,8 +7,10 @@
 
 #include "cell.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 Fallback policy_from_environment()
 {
@@ -16,9 +18,7 @@ Fallback policy_from_environment()
     const std::string name = text ? text : "allow";
     TORCH_CHECK(name == "allow" || name == "warn" || name == "error",
                 "HALYARD_TORCH_FALLBACK: expected allow, warn or error, got ", name);
-    return name == "allow" ? Fallback::ALLOW
-           : name == "warn" ? Fallback::WARN
-                            : Fallback::ERROR;
+    return name == "allow" ? Fallback::ALLOW : name == "warn" ? Fallback::WARN : Fallback::ERROR;
 }
 
 Fallback policy = policy_from_environment();
@@ -57,11 +57,11 @@ void set_fallback_policy(Fallback chosen)
 void fall_back(const c10::OperatorHandle &op, torch::jit::Stack *stack, const std::string &reason)
 {
     const c10::OperatorName &full = op.schema().operator_name();
-    const std::string name = full.overload_name.empty() ? full.name
-                                                        : full.name + "." + full.overload_name;
+    const std::string name =
+        full.overload_name.empty() ? full.name : full.name + "." + full.overload_name;
     const bool is_first = count_call(name);
-    TORCH_CHECK_NOT_IMPLEMENTED(policy != Fallback::ERROR, name,
-                                " is not computed by halyard (", reason,
+    TORCH_CHECK_NOT_IMPLEMENTED(policy != Fallback::ERROR, name, " is not computed by halyard (",
+                                reason,
                                 "), and HALYARD_TORCH_FALLBACK=error forbids the processor");
     if (policy == Fallback::WARN && is_first) {
         TORCH_WARN(name, " is computed by the processor: ", reason);

@@ -7,7 +7,8 @@
 #include <ATen/core/boxing/KernelFunction.h>
 #include <ATen/core/stack.h>
 
-namespace halyard {
+namespace halyard
+{
 
 // HALYARD_TORCH_FALLBACK: whether operators may be computed by the processor.
 enum class Fallback { ALLOW, WARN, ERROR };

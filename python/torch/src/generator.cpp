@@ -4,8 +4,10 @@
 
 #include "runtime.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 // The state and its serial form are those of PyTorch's processor.
 struct Generator final : at::CPUGeneratorImpl {

@@ -7,7 +7,8 @@
 
 #include <ops/ops.h>
 
-namespace halyard {
+namespace halyard
+{
 
 const at::Generator &default_generator(int64_t device);
 at::Generator new_generator(int64_t device);

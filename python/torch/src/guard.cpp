@@ -6,8 +6,10 @@
 
 #include "runtime.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 constexpr c10::DeviceType TYPE = c10::DeviceType::PrivateUse1;
 

@@ -6,8 +6,10 @@
 #include "cell.h"
 #include "generator.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 struct Hooks final : at::PrivateUse1HooksInterface {
     bool isBuilt() const override

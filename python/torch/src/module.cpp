@@ -5,8 +5,10 @@
 #include "generator.h"
 #include "runtime.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 std::vector<int64_t> statistics(int64_t device)
 {
@@ -24,9 +26,8 @@ std::vector<int64_t> memory(int64_t device)
     Lock lock;
     hal_memory_statistics bytes;
     check(hal_device_get_memory(device_at(device).device, &bytes));
-    return {(int64_t)bytes.total_bytes,  (int64_t)bytes.free_bytes,
-            (int64_t)bytes.in_use_bytes, (int64_t)bytes.pooled_bytes,
-            (int64_t)bytes.allocation_count};
+    return {(int64_t)bytes.total_bytes, (int64_t)bytes.free_bytes, (int64_t)bytes.in_use_bytes,
+            (int64_t)bytes.pooled_bytes, (int64_t)bytes.allocation_count};
 }
 
 void empty_cache(int64_t device)
@@ -89,9 +90,8 @@ TORCH_LIBRARY(halyard, library)
     library.def("empty_cache(int device) -> ()", empty_cache);
     library.def("fallbacks(bool reset) -> Dict(str, int)", fallbacks);
     library.def("manual_seed(int device, int seed) -> ()", manual_seed);
-    library.def("initial_seed(int device) -> int", [](int64_t device) {
-        return (int64_t)generator_of(device).current_seed();
-    });
+    library.def("initial_seed(int device) -> int",
+                [](int64_t device) { return (int64_t)generator_of(device).current_seed(); });
     library.def("get_random_state(int device) -> Tensor", get_random_state);
     library.def("set_random_state(int device, Tensor state) -> ()", set_random_state);
     library.def("set_fallback(int policy) -> ()",

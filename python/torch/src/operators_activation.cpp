@@ -6,8 +6,10 @@
 
 #include "call.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 constexpr double SQRT_HALF = 0.70710678118654752440;
 constexpr double SQRT_2_OVER_PI = 0.79788456080286535588;
@@ -240,7 +242,7 @@ Results logit(const Call &c)
     Array x = c[0];
     if (c.has(1)) {
         const double eps = c.value(1).toDouble();
-        x = clamped(x, eps, 1 - eps);
+        x = where(less(x, eps), eps, where(greater(x, 1 - eps), 1 - eps, x));
     }
     return {unary(OPS_LOG, x / (1 - x))};
 }
@@ -339,8 +341,8 @@ Results binary_cross_entropy_with_logits(const Call &c) // x, target, weight, po
 {
     require_float(c);
     const Array x = c[0], y = c[1], softplus = softplus_of(-x);
-    const Array loss = c.has(3) ? (1 - y) * x + (y * (c[3] - 1) + 1) * softplus
-                                : (1 - y) * x + softplus;
+    const Array loss =
+        c.has(3) ? (1 - y) * x + (y * (c[3] - 1) + 1) * softplus : (1 - y) * x + softplus;
     return reduced_loss(weighted(c, loss, 2), c.integer(4));
 }
 
@@ -378,8 +380,8 @@ Classes classes_of(const Call &c, size_t x, size_t target, size_t weight, size_t
 Results nll_loss(const Call &c) // x, target, weight, reduction, ignored
 {
     const Classes k = classes_of(c, 0, 1, 2, 4);
-    const Array losses = -reduce(OPS_REDUCE_SUM, where(equal(k.hot, 0), 0.0,
-                                                       k.log_probabilities * k.hot), 1, false);
+    const Array losses =
+        -reduce(OPS_REDUCE_SUM, where(equal(k.hot, 0), 0.0, k.log_probabilities * k.hot), 1, false);
     const Array total = reduce(OPS_REDUCE_SUM, flatten(k.hot), 0, false);
     const int64_t reduction = c.integer(3);
     if (reduction == at::Reduction::None) {
@@ -401,6 +403,53 @@ Results nll_loss_backward(const Call &c) // g, x, target, weight, reduction, ign
         g = reshape(g, at::DimVector{g.count(), 1});
     }
     return {reshape(-k.hot * g, c.tensor(1).sizes())};
+}
+
+// [n, classes, y, x] as rows of classes.
+Array pixels_as_rows(const Array &x)
+{
+    const int32_t order[] = {0, 2, 3, 1};
+    const Array moved(ops_array_permute(x, order));
+    return reshape(moved, at::DimVector{x.count() / x.length(1), x.length(1)});
+}
+
+Results nll_loss2d(const Call &c) // x, target, weight, reduction, ignored
+{
+    const Array x = c[0], target = c.plain(1);
+    if (x.rank() != 4 || target.rank() != 3 || x.count() == 0) {
+        throw Unsupported("shapes of another loss");
+    }
+    const Array rows = pixels_as_rows(x);
+    Array t = flatten(target);
+    const double ignore = (double)c.integer(4);
+    t = ignore >= 0 ? where(equal(t, ignore), -1.0, t) : t;
+    Array hot(ops_array_one_hot(rows.type(), rows.length(1), t));
+    hot = c.has(2) ? hot * c[2] : hot;
+    const Array losses = -reduce(OPS_REDUCE_SUM, where(equal(hot, 0), 0.0, rows * hot), 1, false);
+    const Array total = reduce(OPS_REDUCE_SUM, flatten(hot), 0, false);
+    if (c.integer(3) == at::Reduction::None) {
+        return {reshape(losses, c.tensor(1).sizes()), scalar_like(total, 0)};
+    }
+    const Array sum = reduce(OPS_REDUCE_SUM, losses, 0, false);
+    return {c.integer(3) == at::Reduction::Mean ? sum / total : sum, total};
+}
+
+Results nll_loss2d_backward(const Call &c) // g, x, target, weight, reduction, ignored, total
+{
+    const Array x = c[1];
+    if (x.rank() != 4 || x.count() == 0) {
+        throw Unsupported("shapes of another loss");
+    }
+    Array g = c[0], t = flatten(c.plain(2));
+    const double ignore = (double)c.integer(5);
+    t = ignore >= 0 ? where(equal(t, ignore), -1.0, t) : t;
+    Array hot(ops_array_one_hot(x.type(), x.length(1), t));
+    hot = c.has(3) ? hot * c[3] : hot;
+    g = c.integer(4) == at::Reduction::Mean ? g / c[6] : g;
+    g = g.rank() ? reshape(g, at::DimVector{g.count(), 1}) : g;
+    const at::DimVector pixels{x.length(0), x.length(2), x.length(3), x.length(1)};
+    const int32_t order[] = {0, 3, 1, 2};
+    return {Array(ops_array_permute(reshape(-hot * g, pixels), order))};
 }
 
 #define FORMS(name) name " " name "_ " name ".out"
@@ -446,8 +495,7 @@ const Operator TABLE[] = {
      [](const Call &c) { return smooth_l1_loss(c, false); }},
     {"smooth_l1_loss_backward smooth_l1_loss_backward.grad_input", Types::COMMON,
      [](const Call &c) { return smooth_l1_loss_backward(c, false); }},
-    {WITH_OUT("huber_loss"), Types::COMMON,
-     [](const Call &c) { return smooth_l1_loss(c, true); }},
+    {WITH_OUT("huber_loss"), Types::COMMON, [](const Call &c) { return smooth_l1_loss(c, true); }},
     {"huber_loss_backward huber_loss_backward.out", Types::COMMON,
      [](const Call &c) { return smooth_l1_loss_backward(c, true); }},
     {WITH_OUT("binary_cross_entropy"), Types::COMMON, binary_cross_entropy},
@@ -455,6 +503,8 @@ const Operator TABLE[] = {
     {"binary_cross_entropy_with_logits", Types::COMMON, binary_cross_entropy_with_logits},
     {"nll_loss_forward nll_loss_forward.output", Types::COMMON, nll_loss},
     {BACKWARD("nll_loss_backward"), Types::COMMON, nll_loss_backward},
+    {"nll_loss2d_forward nll_loss2d_forward.output", Types::COMMON, nll_loss2d},
+    {BACKWARD("nll_loss2d_backward"), Types::COMMON, nll_loss2d_backward},
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)

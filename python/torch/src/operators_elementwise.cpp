@@ -6,8 +6,10 @@
 
 #include "call.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
 
@@ -92,7 +94,8 @@ Array floor_quotient(const Array &x, const Array &y)
 {
     if (hal_type_is_float(x.type())) { // exact where x / y rounds up to a whole number
         const Array remainder = binary(OPS_REM, x, y);
-        const Array adjusts = both(not_equal(remainder, 0), not_equal(less(remainder, 0), less(y, 0)));
+        const Array adjusts =
+            both(not_equal(remainder, 0), not_equal(less(remainder, 0), less(y, 0)));
         const Array quotient = (x - remainder) / y;
         const Array lower = where(adjusts, quotient - 1, quotient);
         const Array rounded = unary(OPS_FLOOR, lower);
@@ -319,10 +322,17 @@ Results replace_nan(const Call &c)
     }
     double highest = 3.4028234663852886e38;
     switch (c.common()) {
-    case HAL_TYPE_F64: highest = std::numeric_limits<double>::max(); break;
-    case HAL_TYPE_F16: highest = 65504; break;
-    case HAL_TYPE_BF16: highest = 3.3895313892515355e38; break;
-    default: break;
+    case HAL_TYPE_F64:
+        highest = std::numeric_limits<double>::max();
+        break;
+    case HAL_TYPE_F16:
+        highest = 65504;
+        break;
+    case HAL_TYPE_BF16:
+        highest = 3.3895313892515355e38;
+        break;
+    default:
+        break;
     }
     const double nan = c.has(1) ? c.value(1).toDouble() : 0;
     const double above = c.has(2) ? c.value(2).toDouble() : highest;
@@ -374,8 +384,9 @@ Results fill_tensor(const Call &c)
         return fill(c);
     }
     const Array value = c.plain(1);
-    TORCH_CHECK(value.rank() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ",
-                value.rank(), " dimensions.");
+    TORCH_CHECK(value.rank() == 0,
+                "fill_ only supports 0-dimension value tensor but got tensor with ", value.rank(),
+                " dimensions.");
     return {broadcast(value, c.tensor(0).sizes())};
 }
 
@@ -450,10 +461,12 @@ Results absolute(const Call &c)
 
 #define FORMS(name) name " " name "_ " name ".out"
 #define TENSOR_FORMS(name) name ".Tensor " name "_.Tensor " name ".out"
-#define COMPARISON(name) \
-    name ".Tensor " name ".Scalar " name "_.Tensor " name "_.Scalar " name ".Tensor_out " name ".Scalar_out"
-#define BITWISE(name) \
-    name ".Tensor " name ".Scalar " name "_.Tensor " name "_.Scalar " name ".Tensor_out " name ".Scalar_out"
+#define COMPARISON(name)                                                                       \
+    name ".Tensor " name ".Scalar " name "_.Tensor " name "_.Scalar " name ".Tensor_out " name \
+         ".Scalar_out"
+#define BITWISE(name)                                                                          \
+    name ".Tensor " name ".Scalar " name "_.Tensor " name "_.Scalar " name ".Tensor_out " name \
+         ".Scalar_out"
 
 const Operator TABLE[] = {
     {FORMS("neg"), Types::SINGLE, negative},

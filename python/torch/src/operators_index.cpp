@@ -7,8 +7,10 @@
 
 #include "call.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 int64_t axis_of(const Call &c, size_t dim, const Array &x)
 {
@@ -57,8 +59,12 @@ Results gather(const Call &c)
 {
     const Array x = c.plain(0), i = indices_of(c, 2);
     const int64_t axis = axis_of(c, 1, x);
-    if (i.rank() != x.rank() || i.count() == 0) {
-        throw Unsupported("indices of another rank, or none");
+    if (i.rank() != x.rank()) {
+        throw Unsupported("indices of another rank");
+    }
+    if (i.count() == 0) {
+        return {Array(ops_array_full(c.context(), x.type(), (uint32_t)i.rank(),
+                                     c.tensor(2).sizes().data(), 0))};
     }
     return {Array(ops_array_take_along_axis((int32_t)axis, fitted(x, i, axis), i))};
 }
@@ -140,6 +146,71 @@ Results scatter(const Call &c, ops_scatter_kind kind)
     return {Array(ops_array_update(x, &view, result))};
 }
 
+// The reductions of scatter_reduce: what an element that takes part begins with.
+struct Reduction {
+    ops_scatter_kind kind;
+    double start;
+};
+
+Reduction reduction_of(std::string_view name)
+{
+    if (name == "sum" || name == "add" || name == "mean") {
+        return {OPS_SCATTER_ADD, 0};
+    }
+    if (name == "prod" || name == "multiply") {
+        return {OPS_SCATTER_MULTIPLY, 1};
+    }
+    return name == "amax" ? Reduction{OPS_SCATTER_MAX, -INFINITY}
+                          : Reduction{OPS_SCATTER_MIN, INFINITY};
+}
+
+Results scatter_reduce(const Call &c) // self, dim, index, source, reduce, include_self
+{
+    Array x = c.plain(0),
+          source = c.is_number(3) ? scalar(c.context(), x.type(), c.number(3)) : c.plain(3);
+    const Array i = indices_of(c, 2);
+    const int64_t axis = axis_of(c, 1, x);
+    const std::string_view name = c.value(4).toStringView();
+    const Reduction r = reduction_of(name);
+    if (i.rank() != x.rank() || i.count() == 0 || !hal_type_is_float(x.type()) ||
+        source.type() != x.type()) {
+        throw Unsupported("indices of another rank, or values of integers");
+    }
+    for (int64_t k = 0; k < x.rank(); k++) {
+        if (k != axis && i.length(k) != x.length(k)) {
+            throw Unsupported("indices of a part");
+        }
+        if (source.rank() && source.length(k) > i.length(k)) {
+            source = slice(source, k, 0, i.length(k));
+        }
+    }
+    const at::DimVector shape(c.tensor(2).sizes());
+    const int32_t a = (int32_t)axis;
+    const auto spread = [&](double value) { return broadcast(scalar_like(x, value), shape); };
+    const bool keeps_own = c.count() < 6 || c.flag(5);
+    if (!keeps_own) {
+        x = Array(ops_array_scatter(OPS_SCATTER_ASSIGN, a, x, i, spread(r.start)));
+    }
+    Array result(ops_array_scatter(r.kind, a, x, i, broadcast(source, shape)));
+    if (name == "mean") {
+        const Array ones(ops_array_full(c.context(), x.type(), (uint32_t)x.rank(),
+                                        c.tensor(0).sizes().data(), keeps_own));
+        const Array count(ops_array_scatter(OPS_SCATTER_ADD, a, ones, i, spread(1)));
+        result = result / maximum(count, 1.0);
+    }
+    return {result};
+}
+
+Results take(const Call &c) // self, indices of the flattened elements
+{
+    const Array x = flatten(c.plain(0)), i = indices_of(c, 1);
+    if (x.count() == 0 || i.count() == 0) {
+        throw Unsupported("nothing to take");
+    }
+    const Array places = flatten(from_start(i, x.count()));
+    return {reshape(Array(ops_array_gather(0, x, places)), c.tensor(1).sizes())};
+}
+
 Results index_add(const Call &c) // self, dim, index, source, alpha
 {
     const Array x = c.plain(0), i = flatten(indices_of(c, 2));
@@ -190,8 +261,8 @@ Results index_copy(const Call &c) // self, dim, index, source
 
 // x with the indexed axes in front, as one axis of rows, and the number of the row of each index.
 struct Indexed {
-    Array rows;             // [rows, rest...] flattened to [rows, width]
-    Array numbers;          // of rows, rank 1
+    Array rows;    // [rows, rest...] flattened to [rows, width]
+    Array numbers; // of rows, rank 1
     at::DimVector index_shape;
     at::DimVector rest_shape;
     std::vector<int32_t> order; // of x's axes
@@ -319,8 +390,7 @@ Results index_put(const Call &c) // self, indices, values, accumulate
     const int64_t n = i.numbers.count(), width = i.rows.length(1);
     const at::DimVector one{n, 1}, all{n, width};
     Array result(ops_array_scatter(adds ? OPS_SCATTER_ADD : OPS_SCATTER_ASSIGN, 0, i.rows,
-                                   broadcast(reshape(i.numbers, one), all),
-                                   reshape(updates, all)));
+                                   broadcast(reshape(i.numbers, one), all), reshape(updates, all)));
     std::vector<int32_t> back(i.order.size());
     for (size_t k = 0; k < i.order.size(); k++) {
         back[(size_t)i.order[k]] = (int32_t)k;
@@ -345,8 +415,9 @@ Results concatenate(const Call &c)
             continue; // PyTorch joins it with anything
         }
         first = first ? first : &tensor;
-        TORCH_CHECK(tensor.dim() == first->dim(), "Tensors must have same number of dimensions: got ",
-                    first->dim(), " and ", tensor.dim());
+        TORCH_CHECK(tensor.dim() == first->dim(),
+                    "Tensors must have same number of dimensions: got ", first->dim(), " and ",
+                    tensor.dim());
         arrays.push_back(cast(array_of(tensor), type));
     }
     if (!first || first->dim() == 0) {
@@ -445,8 +516,11 @@ Results linspace(const Call &c) // start, end, steps, out
     const double start = c.number(0), end = c.number(1);
     const int64_t steps = c.integer(2);
     const hal_type type = number_type(c.tensor(3));
-    if (!hal_type_is_float(type) || steps < 2) {
-        throw Unsupported("linspace of integers or of one number");
+    if (!hal_type_is_float(type) || steps < 0) {
+        throw Unsupported("linspace of integers");
+    }
+    if (steps < 2) {
+        return {Array(ops_array_full(c.context(), type, 1, &steps, start))};
     }
     // From both ends, as PyTorch: the last one is exact.
     const hal_type wide = hal_type_is_narrow_float(type) ? (hal_type)HAL_TYPE_F32 : type;
@@ -466,6 +540,10 @@ const Operator TABLE[] = {
      Types::PLAIN, [](const Call &c) { return scatter(c, OPS_SCATTER_ASSIGN); }},
     {"scatter_add scatter_add_ scatter_add.out", Types::PLAIN,
      [](const Call &c) { return scatter(c, OPS_SCATTER_ADD); }},
+    {"scatter_reduce.two scatter_reduce_.two scatter_reduce.two_out scatter.reduce scatter_.reduce "
+     "scatter.reduce_out scatter.value_reduce scatter_.value_reduce scatter.value_reduce_out",
+     Types::PLAIN, scatter_reduce},
+    {"take take.out", Types::PLAIN, take},
     {"index_add index_add_ index_add.out", Types::PLAIN, index_add},
     {"index_fill.int_Scalar index_fill_.int_Scalar index_fill.int_Tensor index_fill_.int_Tensor",
      Types::PLAIN, index_fill},

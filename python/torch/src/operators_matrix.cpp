@@ -3,21 +3,33 @@
 
 #include "call.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 void check_floats(const Array &a, const Array &b)
 {
-    if (!hal_type_is_float(a.type()) || a.type() != b.type() || a.count() == 0 || b.count() == 0) {
-        throw Unsupported("a product of integers, of two types, or of nothing");
+    if (!hal_type_is_float(a.type()) || a.type() != b.type()) {
+        throw Unsupported("a product of integers or of two types");
     }
+}
+
+// A sum of no products is 0.
+Array product_of_nothing(const Array &a, const Array &b)
+{
+    at::DimVector shape;
+    for (int64_t i = 0; i < a.rank(); i++) {
+        shape.push_back(i + 1 < a.rank() ? a.length(i) : b.length(i));
+    }
+    return Array(ops_array_full(a.context(), a.type(), (uint32_t)a.rank(), shape.data(), 0));
 }
 
 Array product(const Call &c, size_t a, size_t b)
 {
     const Array x = c.plain(a), y = c.plain(b);
     check_floats(x, y);
-    return matmul(x, y);
+    return x.count() && y.count() ? matmul(x, y) : product_of_nothing(x, y);
 }
 
 // beta * c + alpha * p, in F32 of narrow floats; c is not read where beta is 0.
@@ -81,7 +93,7 @@ Array as_column(const Array &x)
 Results add_mv(const Call &c)
 {
     const Array a = c.plain(1), x = c.plain(2);
-    if (a.rank() != 2 || x.rank() != 1 || a.length(1) != x.length(0)) {
+    if (a.rank() != 2 || x.rank() != 1 || a.length(1) != x.length(0) || a.count() == 0) {
         throw Unsupported("shapes that do not fit");
     }
     check_floats(a, x);
@@ -92,7 +104,7 @@ Results add_mv(const Call &c)
 Results dot(const Call &c)
 {
     const Array a = c.plain(0), b = c.plain(1);
-    if (a.rank() != 1 || b.rank() != 1 || a.count() != b.count()) {
+    if (a.rank() != 1 || b.rank() != 1 || a.count() != b.count() || a.count() == 0) {
         throw Unsupported("shapes that do not fit");
     }
     check_floats(a, b);
@@ -103,7 +115,8 @@ Results dot(const Call &c)
 // Row and column numbers of the last two axes: [rows, 1] and [1, columns].
 Array row_numbers(ops_context *context, int64_t rows)
 {
-    return reshape(Array(ops_array_iota(context, HAL_TYPE_I32, rows, 0, 1)), at::DimVector{rows, 1});
+    return reshape(Array(ops_array_iota(context, HAL_TYPE_I32, rows, 0, 1)),
+                   at::DimVector{rows, 1});
 }
 Array column_numbers(ops_context *context, int64_t columns)
 {
@@ -134,8 +147,9 @@ Results identity(const Call &c) // n, m, out
         throw Unsupported("an empty matrix");
     }
     const int64_t device = c.device();
-    return {cast(equal(row_numbers(context_at(device), rows),
-                       column_numbers(context_at(device), columns)), type)};
+    return {cast(
+        equal(row_numbers(context_at(device), rows), column_numbers(context_at(device), columns)),
+        type)};
 }
 
 const Operator TABLE[] = {

@@ -1,8 +1,10 @@
 // Normalisation by layer, group and batch, and the cells of recurrent networks.
 #include "call.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 using Shape = at::DimVector;
 
@@ -229,8 +231,8 @@ Results batch_norm_backward(const Call &c)
     const double n = (double)b.count;
     const auto mask = mask_of(c, 9);
     const Array mean = reshape(trains ? c[5] : c[3], b.per_channel);
-    const Array rstd = reshape(
-        trains ? c[6] : unary(OPS_RSQRT, c[4] + c.value(8).toDouble()), b.per_channel);
+    const Array rstd =
+        reshape(trains ? c[6] : unary(OPS_RSQRT, c[4] + c.value(8).toDouble()), b.per_channel);
     const Array values = (b.x - mean) * rstd;
     const Array total = channel_sum(g.x), along = channel_sum(g.x * values);
     Results r(3);

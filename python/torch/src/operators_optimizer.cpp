@@ -2,8 +2,10 @@
 // the steps of many parameters become few kernels without a kernel for each optimizer.
 #include "call.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 // The hyper-parameters of a step: numbers, or a tensor on the device for the rate.
 struct Settings {
@@ -33,8 +35,8 @@ Settings settings_of(const Call &c, size_t rate, size_t grad_scale)
 // Keeps the old value where the gradients have an infinity.
 void update(const Tensor &target, const Array &old, const Array &value, const Settings &s)
 {
-    assign(target, s.found_inf ? where(not_equal(s.found_inf, 0), old, cast(value, old.type()))
-                               : value);
+    assign(target,
+           s.found_inf ? where(not_equal(s.found_inf, 0), old, cast(value, old.type())) : value);
 }
 
 hal_type wide_type(const Array &x)

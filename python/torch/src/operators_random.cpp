@@ -5,8 +5,10 @@
 #include "call.h"
 #include "generator.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 Array uniform(const Call &c, const Tensor &like, size_t generator, double low, double high,
               hal_type type)
@@ -74,8 +76,8 @@ Results exponential_(const Call &c) // self, lambda, generator
     const Tensor &x = c.tensor(0);
     const double lambda = c.value(1).toDouble();
     TORCH_CHECK(lambda > 0, "exponential_ expects lambda > 0.0, but found lambda=", lambda);
-    const Array u = uniform(c, x, 2, 0, 1, float_type(x) == HAL_TYPE_F64 ? HAL_TYPE_F64
-                                                                          : HAL_TYPE_F32);
+    const Array u =
+        uniform(c, x, 2, 0, 1, float_type(x) == HAL_TYPE_F64 ? HAL_TYPE_F64 : HAL_TYPE_F32);
     return {cast(unary(OPS_LOG1P, -u) * (-1 / lambda), float_type(x))};
 }
 

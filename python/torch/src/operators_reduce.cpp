@@ -6,20 +6,24 @@
 
 #include "call.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 // The axes that a reduction removes, or keeps with length 1, and the shape of its result.
 struct Axes {
     c10::SmallVector<int32_t, OPS_MAX_RANK> axes;
     at::DimVector shape;
-    int64_t count = 1; // elements of each result
+    bool keeps = false; // the reduced axes, with length 1
+    int64_t count = 1;  // elements of each result
 };
 
 Axes axes_of(const Array &x, at::OptionalIntArrayRef dims, bool keep)
 {
     const auto mask = at::native::make_dim_mask(dims, x.rank());
     Axes result;
+    result.keeps = keep;
     for (int64_t i = 0; i < x.rank(); i++) {
         if (mask[(size_t)i]) {
             result.axes.push_back((int32_t)i);
@@ -57,21 +61,21 @@ Array reduced(ops_reduction reduction, const Array &x, const Axes &a)
     if (a.axes.empty()) {
         return x;
     }
-    Array result;
-    if ((int64_t)a.axes.size() == x.rank()) {
-        result = reduce(reduction, flatten(x), 0, false);
-    } else {
-        result = Array(ops_array_reduce_axes(reduction, a.axes.data(), (uint32_t)a.axes.size(), 0, x));
+    if (a.axes.size() == 1) {
+        return reduce(reduction, x, a.axes[0], a.keeps);
     }
-    return reshape(result, a.shape);
+    if ((int64_t)a.axes.size() == x.rank()) { // one reduction in the place of one for each axis
+        return reshape(reduce(reduction, flatten(x), 0, false), a.shape);
+    }
+    return Array(
+        ops_array_reduce_axes(reduction, a.axes.data(), (uint32_t)a.axes.size(), a.keeps, x));
 }
 
 // Sums and products of integers are of 64 bits; narrow floats are added in F32.
 hal_type sum_type(const Call &c, size_t dtype, hal_type *result)
 {
     const ScalarType own = c.tensor(0).scalar_type();
-    const ScalarType type =
-        c.dtype_or(dtype, c10::isIntegralType(own, true) ? at::kLong : own);
+    const ScalarType type = c.dtype_or(dtype, c10::isIntegralType(own, true) ? at::kLong : own);
     *result = type_of(type);
     if (*result == HAL_TYPE_NONE) {
         throw Unsupported("a type that Halyard lacks");
@@ -85,7 +89,8 @@ template <ops_reduction R> Results sum(const Call &c, size_t dims, size_t keep, 
     const hal_type type = sum_type(c, dtype, &result);
     TORCH_CHECK(R != OPS_REDUCE_MEAN || hal_type_is_float(result),
                 "mean(): could not infer output dtype. Input dtype must be either a floating point "
-                "or complex dtype. Got: ", c.tensor(0).scalar_type());
+                "or complex dtype. Got: ",
+                c.tensor(0).scalar_type());
     const Array x = c.cast_to(0, type);
     const Axes axes = dims ? axes_of(c, x, dims, keep) : all_axes(x);
     if (R == OPS_REDUCE_MEAN && axes.count == 0) {
@@ -132,9 +137,13 @@ template <ops_reduction R> Results extreme_all(const Call &c)
 template <ops_reduction R> Results index_of(const Call &c)
 {
     const Array x = orderable(c);
-    const Axes axes = c.has(1) ? axes_of(c, x, 1, 2) : axes_of(x, at::OptionalIntArrayRef(), c.flag(2));
-    if (axes.count == 0 || x.rank() == 0) {
+    const Axes axes =
+        c.has(1) ? axes_of(c, x, 1, 2) : axes_of(x, at::OptionalIntArrayRef(), c.flag(2));
+    if (axes.count == 0) {
         throw Unsupported("the place of an extreme of nothing");
+    }
+    if (x.rank() == 0) {
+        return {scalar(c.context(), HAL_TYPE_I64, 0)};
     }
     return {cast(reduced(R, x, axes), HAL_TYPE_I64)};
 }
@@ -144,8 +153,11 @@ template <ops_reduction R, ops_reduction PLACE> Results extreme_and_place(const 
 {
     const Array x = orderable(c);
     const Axes axes = axes_of(c, x, 1, 2);
-    if (x.rank() == 0 || axes.count == 0) {
-        throw Unsupported("the extreme of a scalar");
+    if (axes.count == 0) {
+        throw Unsupported("the extreme of nothing");
+    }
+    if (x.rank() == 0) {
+        return {c.plain(0), scalar(c.context(), HAL_TYPE_I64, 0)};
     }
     return {extreme(c, R, x, axes), cast(reduced(PLACE, x, axes), HAL_TYPE_I64)};
 }
@@ -154,11 +166,12 @@ template <ops_reduction R> Results truth(const Call &c, size_t dims, size_t keep
 {
     const Array x = cast(c.cast_to(0, HAL_TYPE_BOOL), HAL_TYPE_I32);
     const Axes axes = dims ? axes_of(c, x, dims, keep) : all_axes(x);
-    if (axes.count == 0) {
-        throw Unsupported("the truth of nothing");
+    const hal_type type = c.tensor(0).scalar_type() == at::kByte ? HAL_TYPE_U8 : HAL_TYPE_BOOL;
+    if (x.count() == 0) { // any of nothing is false, all is true
+        return {Array(ops_array_full(c.context(), type, (uint32_t)axes.shape.size(),
+                                     axes.shape.data(), R == OPS_REDUCE_MIN))};
     }
-    const bool is_byte = c.tensor(0).scalar_type() == at::kByte;
-    return {cast(reduced(R, x, axes), is_byte ? HAL_TYPE_U8 : HAL_TYPE_BOOL)};
+    return {cast(reduced(R, x, axes), type)};
 }
 
 // ---- Variance and norms ----
@@ -181,6 +194,7 @@ Moments moments(const Call &c)
         throw Unsupported("the variance of nothing");
     }
     Axes kept = axes;
+    kept.keeps = true;
     kept.shape.clear();
     for (int64_t i = 0; i < x.rank(); i++) {
         const bool is_reduced = std::count(axes.axes.begin(), axes.axes.end(), (int32_t)i) > 0;
@@ -193,12 +207,12 @@ Moments moments(const Call &c)
 
 Results vector_norm(const Call &c)
 {
-    if (!hal_type_is_float(c.common()) || c.has(4)) {
+    if (!hal_type_is_float(c.common()) || (c.count() > 4 && c.value(4).isInt())) { // a dtype
         throw Unsupported("a norm of another type");
     }
     const Array x = c[0];
-    const Axes axes = axes_of(c, x, 2, 3);
-    const double order = c.number(1);
+    const Axes axes = c.count() > 2 ? axes_of(c, x, 2, 3) : all_axes(x);
+    const double order = c.number_or(1, 2);
     if (axes.count == 0) {
         throw Unsupported("the norm of nothing");
     }
@@ -246,20 +260,25 @@ Array at_least_one_axis(const Array &x)
 Results softmax_of(const Call &c, bool is_log)
 {
     const Tensor &x = c.tensor(0);
-    if (x.numel() == 0 || !hal_type_is_float(type_of(x.scalar_type()))) {
-        throw Unsupported("softmax of integers or of nothing");
+    if (!hal_type_is_float(type_of(x.scalar_type()))) {
+        throw Unsupported("softmax of integers");
+    }
+    if (x.numel() == 0) {
+        return {c.plain(0)};
     }
     const bool widens = c.count() > 2 && c.value(2).isBool() && c.flag(2);
     const Array operand = at_least_one_axis(widens ? c.cast_to(0, HAL_TYPE_F32) : c.plain(0));
     const int32_t axis = (int32_t)c.integer(1);
-    const Array result(is_log ? ops_array_log_softmax(axis, operand) : ops_array_softmax(axis, operand));
+    const Array result(is_log ? ops_array_log_softmax(axis, operand)
+                              : ops_array_softmax(axis, operand));
     return {reshape(result, x.sizes())};
 }
 
 // Rows of which all elements are -infinity give 0.
 Results safe_softmax(const Call &c)
 {
-    const Array x = at_least_one_axis(c.cast_to(0, type_of(c.dtype_or(2, c.tensor(0).scalar_type()))));
+    const Array x =
+        at_least_one_axis(c.cast_to(0, type_of(c.dtype_or(2, c.tensor(0).scalar_type()))));
     if (x.count() == 0) {
         throw Unsupported("softmax of nothing");
     }
@@ -301,8 +320,11 @@ template <ops_scan_kind K> Results scan(const Call &c)
 Results order(const Array &x, int64_t dim, bool descending, int64_t count)
 {
     const int64_t axis = at::maybe_wrap_dim(dim, x.rank());
-    if (x.rank() == 0 || x.count() == 0 || count == 0) {
-        throw Unsupported("the order of a scalar");
+    if (x.count() == 0 || count == 0) {
+        throw Unsupported("the order of nothing");
+    }
+    if (x.rank() == 0) {
+        return {x, scalar(x.context(), HAL_TYPE_I64, 0)};
     }
     const Array places(ops_array_argsort((int32_t)axis, descending, count, x));
     const Array values(ops_array_take_along_axis((int32_t)axis, x, places));
@@ -316,9 +338,10 @@ Results sort_stable(const Call &c) // self, stable, dim, descending
 Results top(const Call &c) // self, k, dim, largest, sorted
 {
     const Array x = c.plain(0);
-    TORCH_CHECK(c.integer(1) >= 0 && (x.rank() == 0 || c.integer(1) <= x.length(at::maybe_wrap_dim(
-                                                           c.integer(2), x.rank()))),
-                "selected index k out of range");
+    TORCH_CHECK(
+        c.integer(1) >= 0 &&
+            (x.rank() == 0 || c.integer(1) <= x.length(at::maybe_wrap_dim(c.integer(2), x.rank()))),
+        "selected index k out of range");
     return order(x, c.integer(2), c.flag(3), c.integer(1));
 }
 
@@ -333,25 +356,21 @@ const Operator TABLE[] = {
     {"amin amin.out", Types::PLAIN, extreme_dims<OPS_REDUCE_MIN>},
     {"max", Types::PLAIN, extreme_all<OPS_REDUCE_MAX>},
     {"min", Types::PLAIN, extreme_all<OPS_REDUCE_MIN>},
-    {"max.dim max.dim_max", Types::PLAIN,
-     extreme_and_place<OPS_REDUCE_MAX, OPS_REDUCE_ARGMAX>},
-    {"min.dim min.dim_min", Types::PLAIN,
-     extreme_and_place<OPS_REDUCE_MIN, OPS_REDUCE_ARGMIN>},
+    {"max.dim max.dim_max", Types::PLAIN, extreme_and_place<OPS_REDUCE_MAX, OPS_REDUCE_ARGMAX>},
+    {"min.dim min.dim_min", Types::PLAIN, extreme_and_place<OPS_REDUCE_MIN, OPS_REDUCE_ARGMIN>},
     {"aminmax aminmax.out", Types::PLAIN,
      [](const Call &c) -> Results {
          const Array x = orderable(c);
-         const Axes axes = c.has(1) ? axes_of(c, x, 1, 2)
-                                    : axes_of(x, at::OptionalIntArrayRef(), c.flag(2));
+         const Axes axes =
+             c.has(1) ? axes_of(c, x, 1, 2) : axes_of(x, at::OptionalIntArrayRef(), c.flag(2));
          return {extreme(c, OPS_REDUCE_MIN, x, axes), extreme(c, OPS_REDUCE_MAX, x, axes)};
      }},
     {"argmax argmax.out", Types::PLAIN, index_of<OPS_REDUCE_ARGMAX>},
     {"argmin argmin.out", Types::PLAIN, index_of<OPS_REDUCE_ARGMIN>},
-    {"any any.all_out", Types::PLAIN,
-     [](const Call &c) { return truth<OPS_REDUCE_MAX>(c, 0, 0); }},
+    {"any any.all_out", Types::PLAIN, [](const Call &c) { return truth<OPS_REDUCE_MAX>(c, 0, 0); }},
     {"any.dim any.out any.dims any.dims_out", Types::PLAIN,
      [](const Call &c) { return truth<OPS_REDUCE_MAX>(c, 1, 2); }},
-    {"all all.all_out", Types::PLAIN,
-     [](const Call &c) { return truth<OPS_REDUCE_MIN>(c, 0, 0); }},
+    {"all all.all_out", Types::PLAIN, [](const Call &c) { return truth<OPS_REDUCE_MIN>(c, 0, 0); }},
     {"all.dim all.out all.dims all.dims_out", Types::PLAIN,
      [](const Call &c) { return truth<OPS_REDUCE_MIN>(c, 1, 2); }},
     {"var.correction var.correction_out", Types::COMMON,
@@ -368,10 +387,18 @@ const Operator TABLE[] = {
          const Moments m = moments(c);
          return {unary(OPS_SQRT, m.variance), m.mean};
      }},
-    {"linalg_vector_norm linalg_vector_norm.out", Types::COMMON, vector_norm},
+    {"linalg_vector_norm linalg_vector_norm.out norm.Scalar norm.ScalarOpt_dim norm.out",
+     Types::COMMON, vector_norm},
+    {"nansum nansum.out", Types::PLAIN,
+     [](const Call &c) -> Results {
+         hal_type result;
+         const hal_type type = sum_type(c, 3, &result);
+         Array x = c.cast_to(0, type);
+         x = hal_type_is_float(type) ? where(unary(OPS_IS_NAN, x), 0.0, x) : x;
+         return {cast(reduced(OPS_REDUCE_SUM, x, axes_of(c, x, 1, 2)), result)};
+     }},
     {"logsumexp logsumexp.out", Types::COMMON, log_sum_exp},
-    {"_softmax _softmax.out", Types::PLAIN,
-     [](const Call &c) { return softmax_of(c, false); }},
+    {"_softmax _softmax.out", Types::PLAIN, [](const Call &c) { return softmax_of(c, false); }},
     {"_log_softmax _log_softmax.out", Types::PLAIN,
      [](const Call &c) { return softmax_of(c, true); }},
     {"_safe_softmax", Types::PLAIN, safe_softmax},

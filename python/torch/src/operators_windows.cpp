@@ -5,8 +5,10 @@
 #include "call.h"
 #include "windows.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 using Shape = std::vector<int64_t>;
 
@@ -71,8 +73,8 @@ Results convolution(const Call &c)
         Shape space = space_of(tensor, d);
         for (size_t k = 0; k < d; k++) {
             space[k] = (space[k] - 1) * v.geometry.stride[k] - 2 * v.geometry.padding[k] +
-                       v.geometry.dilation[k] * (v.geometry.kernel[k] - 1) +
-                       v.output_padding[k] + 1;
+                       v.geometry.dilation[k] * (v.geometry.kernel[k] - 1) + v.output_padding[k] +
+                       1;
         }
         y = convolve_input_gradient(x, w, v.geometry, v.groups, space);
     } else {
@@ -212,8 +214,8 @@ Results max_pool_backward(const Call &c) // g, x, kernel, ..., indices
     }
     const Shape rows{planes, g.count() / planes}, all{planes, plane};
     const Array zeros(ops_array_full(g.context(), g.type(), 2, all.data(), 0));
-    const Array sums(ops_array_scatter(OPS_SCATTER_ADD, 1, zeros, reshape(numbers, rows),
-                                       reshape(g, rows)));
+    const Array sums(
+        ops_array_scatter(OPS_SCATTER_ADD, 1, zeros, reshape(numbers, rows), reshape(g, rows)));
     return {reshape(sums, x.sizes())};
 }
 
@@ -237,8 +239,8 @@ Array divisors(ops_context *context, hal_type type, const Pooling &p, const Shap
             values.push_back(fixed ? (float)*fixed : (float)(length(0, i) * length(1, k)));
         }
     }
-    return cast(Array(ops_array_from_host(context, HAL_TYPE_F32, 2, p.places.data(),
-                                          values.data())), type);
+    return cast(
+        Array(ops_array_from_host(context, HAL_TYPE_F32, 2, p.places.data(), values.data())), type);
 }
 
 std::optional<int64_t> fixed_divisor(const Call &c, size_t index)
@@ -257,8 +259,8 @@ Results avg_pool(const Call &c)
     const Pooling p = pooling_of(c, tensor, 1, Shape{1, 1}, c.flag(4));
     const Array sums = reshape(reduce(OPS_REDUCE_SUM, rows_of_windows(x, p, 0), 3, false),
                                Shape{x.length(0), x.length(1), p.places[0], p.places[1]});
-    const Array by = divisors(c.context(), x.type(), p, space_of(tensor, 2), c.flag(5),
-                              fixed_divisor(c, 6));
+    const Array by =
+        divisors(c.context(), x.type(), p, space_of(tensor, 2), c.flag(5), fixed_divisor(c, 6));
     return {reshape(sums / by, result_shape(tensor, p.places))};
 }
 
@@ -269,7 +271,8 @@ Results avg_pool_backward(const Call &c)
     const Pooling p = pooling_of(c, x, 2, Shape{1, 1}, c.flag(5));
     const Shape space = space_of(x, 2);
     const Array g = with_batch(c[0]);
-    const Array each = g / divisors(c.context(), g.type(), p, space, c.flag(6), fixed_divisor(c, 7));
+    const Array each =
+        g / divisors(c.context(), g.type(), p, space, c.flag(6), fixed_divisor(c, 7));
     const int64_t planes = x.numel() / (space[0] * space[1]);
     const Shape one{1, 1, p.geometry.kernel[0], p.geometry.kernel[1]};
     const Array ones(ops_array_full(c.context(), g.type(), 4, one.data(), 1));
@@ -278,42 +281,17 @@ Results avg_pool_backward(const Call &c)
     return {reshape(sums, x.sizes())};
 }
 
-// Windows without overlap only.
-Results adaptive_avg_pool(const Call &c) // x, size
-{
-    const Tensor &x = c.tensor(0);
-    const Shape out = c.integers(1), space = space_of(x, 2);
-    if (out[0] < 1 || out[1] < 1 || space[0] % out[0] || space[1] % out[1] || x.numel() == 0) {
-        throw Unsupported("windows of different lengths");
-    }
-    const int64_t planes = x.numel() / (space[0] * space[1]);
-    Array rows = reshape(c[0], Shape{planes, out[0], space[0] / out[0], out[1], space[1] / out[1]});
-    rows = reduce(OPS_REDUCE_MEAN, reduce(OPS_REDUCE_MEAN, rows, 4, false), 2, false);
-    return {reshape(rows, result_shape(x, out))};
-}
-
-Results adaptive_avg_pool_backward(const Call &c) // g, x
-{
-    const Tensor &x = c.tensor(1);
-    const Shape out = space_of(c.tensor(0), 2), space = space_of(x, 2);
-    if (space[0] % out[0] || space[1] % out[1]) {
-        throw Unsupported("windows of different lengths");
-    }
-    const int64_t planes = x.numel() / (space[0] * space[1]);
-    const Shape all{planes, out[0], space[0] / out[0], out[1], space[1] / out[1]};
-    const Array each = c[0] / (double)(all[2] * all[4]);
-    return {reshape(broadcast(reshape(each, Shape{planes, out[0], 1, out[1], 1}), all), x.sizes())};
-}
-
 // ---- Nearest neighbours ----
 
 Array nearest_places(ops_context *context, int64_t from, int64_t to, const c10::IValue &factor)
 {
     const float scale = factor.isDouble() && factor.toDouble() > 0
-                            ? (float)(1.0 / factor.toDouble()) : (float)from / (float)to;
+                            ? (float)(1.0 / factor.toDouble())
+                            : (float)from / (float)to;
     std::vector<int32_t> places;
     for (int64_t i = 0; i < to; i++) {
-        places.push_back((int32_t)std::min<int64_t>((int64_t)std::floor((float)i * scale), from - 1));
+        places.push_back(
+            (int32_t)std::min<int64_t>((int64_t)std::floor((float)i * scale), from - 1));
     }
     return Array(ops_array_from_host(context, HAL_TYPE_I32, 1, &to, places.data()));
 }
@@ -327,8 +305,8 @@ Results nearest(const Call &c) // x, size, factors
     }
     for (size_t k = 0; k < 2; k++) {
         const int64_t axis = 2 + (int64_t)k;
-        x = Array(ops_array_gather((int32_t)axis, x, nearest_places(c.context(), x.length(axis),
-                                                                   out[k], c.value(2 + k))));
+        x = Array(ops_array_gather(
+            (int32_t)axis, x, nearest_places(c.context(), x.length(axis), out[k], c.value(2 + k))));
     }
     return {x};
 }
@@ -339,7 +317,8 @@ Results nearest_backward(const Call &c) // g, size, input_size, factors
     if (out[0] % in[2] || out[1] % in[3] || c.tensor(0).numel() == 0) {
         throw Unsupported("a factor that is not whole");
     }
-    const Array g = reshape(c[0], Shape{in[0] * in[1], in[2], out[0] / in[2], in[3], out[1] / in[3]});
+    const Array g =
+        reshape(c[0], Shape{in[0] * in[1], in[2], out[0] / in[2], in[3], out[1] / in[3]});
     return {reshape(reduce(OPS_REDUCE_SUM, reduce(OPS_REDUCE_SUM, g, 4, false), 2, false), in)};
 }
 
@@ -351,8 +330,6 @@ const Operator TABLE[] = {
      max_pool_backward},
     {"avg_pool2d avg_pool2d.out", Types::COMMON, avg_pool},
     {"avg_pool2d_backward avg_pool2d_backward.grad_input", Types::COMMON, avg_pool_backward},
-    {"_adaptive_avg_pool2d", Types::COMMON, adaptive_avg_pool},
-    {"_adaptive_avg_pool2d_backward", Types::COMMON, adaptive_avg_pool_backward},
     {"upsample_nearest2d upsample_nearest2d.out", Types::PLAIN, nearest},
     {"upsample_nearest2d_backward upsample_nearest2d_backward.grad_input", Types::COMMON,
      nearest_backward},

@@ -7,8 +7,10 @@
 
 #include "cell.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 std::recursive_mutex mutex;
 // Destroyed last of all, if ever: tensors outlive the library's statics.

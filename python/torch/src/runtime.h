@@ -11,7 +11,8 @@
 
 #include <ops/ops.h>
 
-namespace halyard {
+namespace halyard
+{
 
 struct Cell;
 

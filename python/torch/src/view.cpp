@@ -5,8 +5,10 @@
 
 #include "cell.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 // An axis of a tensor with more than one element and a stride.
 struct Axis {

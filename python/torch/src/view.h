@@ -5,7 +5,8 @@
 
 #include "array.h"
 
-namespace halyard {
+namespace halyard
+{
 
 struct Cell;
 

@@ -2,8 +2,10 @@
 
 #include "runtime.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 using Shape = std::vector<int64_t>;
 
@@ -47,11 +49,13 @@ Array reversed(const Array &x, int64_t axis)
 }
 
 // x in the middle of an array of `value`: at `start`, with `step` between its elements along space.
-Array placed(const Array &x, const Shape &space, const Shape &start, const Shape &step, double value)
+Array placed(const Array &x, const Shape &space, const Shape &start, const Shape &step,
+             double value)
 {
     Shape shape = shape_of(x);
     std::copy(space.begin(), space.end(), shape.begin() + 2);
-    const Array all(ops_array_full(x.context(), x.type(), (uint32_t)shape.size(), shape.data(), value));
+    const Array all(
+        ops_array_full(x.context(), x.type(), (uint32_t)shape.size(), shape.data(), value));
     ops_tensor view;
     check(ops_array_describe(all, &view));
     for (size_t k = 0; k < space.size(); k++) {
@@ -218,8 +222,8 @@ Array convolve_weight_gradient(const Array &g, const Array &x, const Geometry &g
     for (size_t k = 0; k < d; k++) {
         axes.push_back((int)(2 + k));
     }
-    const Array columns = reshape(windows_of(big, geometry, places, axes),
-                                  Shape{n * count, groups, inner * taps});
+    const Array columns =
+        reshape(windows_of(big, geometry, places, axes), Shape{n * count, groups, inner * taps});
     const Array gradients = permuted(reshape(g, Shape{n, groups, each, count}), {1, 2, 0, 3});
     const Array left = reshape(gradients, Shape{groups, each, n * count});
     const Array right = permuted(columns, {1, 0, 2});

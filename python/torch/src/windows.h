@@ -6,7 +6,8 @@
 
 #include "array.h"
 
-namespace halyard {
+namespace halyard
+{
 
 // For each axis of space.
 struct Geometry {
@@ -15,7 +16,8 @@ struct Geometry {
     int64_t windows(size_t axis, int64_t length) const
     {
         return (length + 2 * padding[axis] - dilation[axis] * (kernel[axis] - 1) - 1) /
-                   stride[axis] + 1;
+                   stride[axis] +
+               1;
     }
 };
 

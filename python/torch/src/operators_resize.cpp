@@ -1,0 +1,272 @@
+// Padding by reflected or repeated elements, and changes of size along the last axes. Each axis is
+// done by itself: padding and nearest neighbours by a list of places, interpolation and adaptive
+// means by a matrix of weights. A matrix makes NaN of an infinity next to a weight of 0, so tensors
+// with infinities differ from PyTorch's.
+#include <cmath>
+
+#include "call.h"
+
+namespace halyard
+{
+namespace
+{
+
+using Shape = std::vector<int64_t>;
+
+Array places_array(ops_context *context, const std::vector<int32_t> &places)
+{
+    const int64_t count = (int64_t)places.size();
+    return Array(ops_array_from_host(context, HAL_TYPE_I32, 1, &count, places.data()));
+}
+
+void require_elements(const Tensor &x, size_t axes)
+{
+    if (x.numel() == 0 || x.dim() < (int64_t)axes + 1) {
+        throw Unsupported("a change of size of nothing");
+    }
+}
+
+// ---- Padding ----
+
+using Fold = int64_t (*)(int64_t place, int64_t length);
+
+int64_t reflected(int64_t place, int64_t length)
+{
+    place = place < 0 ? -place : place;
+    return place >= length ? 2 * (length - 1) - place : place;
+}
+int64_t repeated(int64_t place, int64_t length)
+{
+    return std::clamp<int64_t>(place, 0, length - 1);
+}
+
+// The places that padding reads along axis `from_end` from the end.
+std::vector<int32_t> padding_places(const Shape &padding, size_t from_end, int64_t length,
+                                    Fold fold)
+{
+    const int64_t before = padding[2 * from_end], after = padding[2 * from_end + 1];
+    std::vector<int32_t> places;
+    for (int64_t i = -before; i < length + after; i++) {
+        const int64_t place = fold(i, length);
+        if (place < 0 || place >= length) {
+            throw Unsupported("padding wider than the input");
+        }
+        places.push_back((int32_t)place);
+    }
+    if (places.empty()) {
+        throw Unsupported("padding that leaves nothing");
+    }
+    return places;
+}
+
+template <size_t AXES, Fold FOLD> Results pad(const Call &c) // x, padding
+{
+    const Shape padding = c.integers(1);
+    require_elements(c.tensor(0), AXES);
+    Array x = c.plain(0);
+    for (size_t k = 0; k < AXES; k++) {
+        const int64_t axis = x.rank() - 1 - (int64_t)k;
+        const auto places = padding_places(padding, k, x.length(axis), FOLD);
+        x = Array(ops_array_gather((int32_t)axis, x, places_array(c.context(), places)));
+    }
+    return {x};
+}
+
+template <size_t AXES, Fold FOLD> Results pad_backward(const Call &c) // g, x, padding
+{
+    const Shape padding = c.integers(2);
+    require_elements(c.tensor(1), AXES);
+    Array g = c.plain(0);
+    for (size_t k = 0; k < AXES; k++) {
+        const int64_t axis = g.rank() - 1 - (int64_t)k;
+        const int64_t length = c.tensor(1).size(axis);
+        const Array places = places_array(c.context(), padding_places(padding, k, length, FOLD));
+        Shape shape, one((size_t)g.rank(), 1), all;
+        for (int64_t i = 0; i < g.rank(); i++) {
+            all.push_back(g.length(i));
+            shape.push_back(i == axis ? length : g.length(i));
+        }
+        one[(size_t)axis] = all[(size_t)axis];
+        const Array zeros(
+            ops_array_full(c.context(), g.type(), (uint32_t)shape.size(), shape.data(), 0));
+        g = Array(ops_array_scatter(OPS_SCATTER_ADD, (int32_t)axis, zeros,
+                                    broadcast(reshape(places, one), all), g));
+    }
+    return {g};
+}
+
+// ---- Nearest neighbours ----
+
+// The step between the places that results read, as PyTorch computes it.
+double step_of(const Call &c, size_t factor, int64_t from, int64_t to)
+{
+    return factor < c.count() && c.has(factor) && c.value(factor).toDouble() > 0
+               ? 1.0 / c.value(factor).toDouble()
+               : (double)from / (double)to;
+}
+
+template <size_t AXES, bool IS_EXACT> Results nearest(const Call &c) // x, size, factors
+{
+    const Shape out = c.integers(1);
+    require_elements(c.tensor(0), AXES);
+    Array x = c.plain(0);
+    for (size_t k = 0; k < AXES; k++) {
+        const int64_t axis = 2 + (int64_t)k, length = x.length(axis);
+        const float step = (float)step_of(c, 2 + k, length, out[k]);
+        std::vector<int32_t> places;
+        for (int64_t i = 0; i < out[k]; i++) {
+            const float place = ((float)i + (IS_EXACT ? 0.5f : 0.0f)) * step;
+            places.push_back((int32_t)std::min<int64_t>((int64_t)std::floor(place), length - 1));
+        }
+        x = Array(ops_array_gather((int32_t)axis, x, places_array(c.context(), places)));
+    }
+    return {x};
+}
+
+// ---- Weights: a matrix [to, from] for each axis ----
+
+using Matrix = std::vector<float>;
+
+Matrix linear_weights(int64_t from, int64_t to, bool aligns_corners, double step)
+{
+    Matrix m((size_t)(to * from), 0.0f);
+    for (int64_t i = 0; i < to; i++) {
+        double place = 0;
+        if (aligns_corners) {
+            place = to > 1 ? (double)i * (double)(from - 1) / (double)(to - 1) : 0;
+        } else {
+            place = std::max(0.0, ((double)i + 0.5) * step - 0.5);
+        }
+        const int64_t low = std::min<int64_t>((int64_t)place, from - 1);
+        const int64_t high = std::min<int64_t>(low + 1, from - 1);
+        const double part = std::clamp(place - (double)low, 0.0, 1.0);
+        m[(size_t)(i * from + low)] += (float)(1 - part);
+        m[(size_t)(i * from + high)] += (float)part;
+    }
+    return m;
+}
+
+Matrix mean_weights(int64_t from, int64_t to)
+{
+    Matrix m((size_t)(to * from), 0.0f);
+    for (int64_t i = 0; i < to; i++) {
+        const int64_t begin = i * from / to, end = ((i + 1) * from + to - 1) / to;
+        for (int64_t k = begin; k < end; k++) {
+            m[(size_t)(i * from + k)] = (float)(1.0 / (double)(end - begin));
+        }
+    }
+    return m;
+}
+
+// x with its axis multiplied by the matrix [to, from], or by its transpose.
+Array weighted(const Array &x, int64_t axis, const Matrix &m, int64_t to, int64_t from,
+               bool is_transposed)
+{
+    const Shape shape{to, from};
+    Array matrix = cast(
+        Array(ops_array_from_host(x.context(), HAL_TYPE_F32, 2, shape.data(), m.data())), x.type());
+    matrix = is_transposed ? matrix : transpose(matrix, 0, 1);
+    const Array moved = transpose(x, axis, x.rank() - 1);
+    Shape result;
+    for (int64_t i = 0; i < x.rank(); i++) {
+        result.push_back(moved.length(i));
+    }
+    const int64_t width = result.back();
+    const Array rows = reshape(moved, Shape{x.count() / width, width});
+    result.back() = is_transposed ? from : to;
+    return transpose(reshape(matmul(rows, matrix), result), axis, x.rank() - 1);
+}
+
+template <size_t AXES> Results linear(const Call &c) // x, size, aligns_corners, factors
+{
+    const Shape out = c.integers(1);
+    require_elements(c.tensor(0), AXES);
+    Array x = c[0];
+    for (size_t k = 0; k < AXES; k++) {
+        const int64_t axis = 2 + (int64_t)k, from = x.length(axis);
+        const Matrix m = linear_weights(from, out[k], c.flag(2), step_of(c, 3 + k, from, out[k]));
+        x = weighted(x, axis, m, out[k], from, false);
+    }
+    return {x};
+}
+
+template <size_t AXES> Results linear_backward(const Call &c) // g, size, in, aligns_corners, ...
+{
+    const Shape out = c.integers(1), in = c.integers(2);
+    require_elements(c.tensor(0), AXES);
+    Array g = c[0];
+    for (size_t k = 0; k < AXES; k++) {
+        const int64_t axis = 2 + (int64_t)k, from = in[2 + k];
+        const Matrix m = linear_weights(from, out[k], c.flag(3), step_of(c, 4 + k, from, out[k]));
+        g = weighted(g, axis, m, out[k], from, true);
+    }
+    return {g};
+}
+
+template <size_t AXES> Results adaptive_mean(const Call &c) // x, size
+{
+    const Shape out = c.integers(1);
+    require_elements(c.tensor(0), AXES);
+    Array x = c[0];
+    for (size_t k = 0; k < AXES; k++) {
+        const int64_t axis = x.rank() - (int64_t)AXES + (int64_t)k, from = x.length(axis);
+        if (out[k] < 1) {
+            throw Unsupported("a result of nothing");
+        }
+        x = weighted(x, axis, mean_weights(from, out[k]), out[k], from, false);
+    }
+    return {x};
+}
+
+template <size_t AXES> Results adaptive_mean_backward(const Call &c) // g, x
+{
+    require_elements(c.tensor(0), AXES);
+    Array g = c[0];
+    for (size_t k = 0; k < AXES; k++) {
+        const int64_t axis = g.rank() - (int64_t)AXES + (int64_t)k;
+        const int64_t from = c.tensor(1).size(axis), to = g.length(axis);
+        g = weighted(g, axis, mean_weights(from, to), to, from, true);
+    }
+    return {g};
+}
+
+#define WITH_OUT(name) name " " name ".out"
+#define BACKWARD(name) name " " name ".grad_input"
+
+const Operator TABLE[] = {
+    {WITH_OUT("reflection_pad1d"), Types::PLAIN, pad<1, reflected>},
+    {WITH_OUT("reflection_pad2d"), Types::PLAIN, pad<2, reflected>},
+    {WITH_OUT("reflection_pad3d"), Types::PLAIN, pad<3, reflected>},
+    {WITH_OUT("replication_pad1d"), Types::PLAIN, pad<1, repeated>},
+    {WITH_OUT("replication_pad2d"), Types::PLAIN, pad<2, repeated>},
+    {WITH_OUT("replication_pad3d"), Types::PLAIN, pad<3, repeated>},
+    {BACKWARD("reflection_pad1d_backward"), Types::PLAIN, pad_backward<1, reflected>},
+    {BACKWARD("reflection_pad2d_backward"), Types::PLAIN, pad_backward<2, reflected>},
+    {BACKWARD("reflection_pad3d_backward"), Types::PLAIN, pad_backward<3, reflected>},
+    {BACKWARD("replication_pad1d_backward"), Types::PLAIN, pad_backward<1, repeated>},
+    {BACKWARD("replication_pad2d_backward"), Types::PLAIN, pad_backward<2, repeated>},
+    {BACKWARD("replication_pad3d_backward"), Types::PLAIN, pad_backward<3, repeated>},
+    {WITH_OUT("upsample_nearest1d"), Types::PLAIN, nearest<1, false>},
+    {WITH_OUT("upsample_nearest3d"), Types::PLAIN, nearest<3, false>},
+    {WITH_OUT("_upsample_nearest_exact1d"), Types::PLAIN, nearest<1, true>},
+    {WITH_OUT("_upsample_nearest_exact2d"), Types::PLAIN, nearest<2, true>},
+    {WITH_OUT("_upsample_nearest_exact3d"), Types::PLAIN, nearest<3, true>},
+    {WITH_OUT("upsample_linear1d"), Types::COMMON, linear<1>},
+    {WITH_OUT("upsample_bilinear2d"), Types::COMMON, linear<2>},
+    {WITH_OUT("upsample_trilinear3d"), Types::COMMON, linear<3>},
+    {BACKWARD("upsample_linear1d_backward"), Types::COMMON, linear_backward<1>},
+    {BACKWARD("upsample_bilinear2d_backward"), Types::COMMON, linear_backward<2>},
+    {BACKWARD("upsample_trilinear3d_backward"), Types::COMMON, linear_backward<3>},
+    {"_adaptive_avg_pool2d", Types::COMMON, adaptive_mean<2>},
+    {"_adaptive_avg_pool3d", Types::COMMON, adaptive_mean<3>},
+    {"_adaptive_avg_pool2d_backward", Types::COMMON, adaptive_mean_backward<2>},
+    {"_adaptive_avg_pool3d_backward", Types::COMMON, adaptive_mean_backward<3>},
+};
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
+{
+    add_operators(library, TABLE);
+}
+
+} // namespace
+} // namespace halyard
