@@ -119,8 +119,30 @@ at::Scalar local_scalar(const Tensor &self)
     return to_processor(self).item();
 }
 
+// Whether all elements are equal, without a copy of the operands to the processor.
+bool equal_tensors(const Tensor &x, const Tensor &y)
+{
+    TORCH_CHECK(x.device() == y.device() && x.scalar_type() == y.scalar_type(),
+                "Cannot compare two tensors on different devices or of different types");
+    if (x.sizes() != y.sizes()) {
+        return false;
+    }
+    if (x.numel() == 0) {
+        return true;
+    }
+    if (!is_plain(x) || !is_plain(y)) {
+        return to_processor(x).equal(to_processor(y));
+    }
+    int32_t differs = 0;
+    Lock lock;
+    const Array unequal = cast(not_equal(array_of(x), array_of(y)), HAL_TYPE_I32);
+    read(reduce(OPS_REDUCE_MAX, flatten(unequal), 0, false), &differs);
+    return differs == 0;
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
 {
+    library.impl("equal", equal_tensors);
     library.impl("_copy_from", copy_from);
     library.impl("_copy_from_and_resize", copy_from_and_resize);
     library.impl("_local_scalar_dense", local_scalar);

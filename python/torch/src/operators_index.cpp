@@ -12,6 +12,18 @@ namespace halyard
 namespace
 {
 
+// A scalar has one element along an axis.
+Array with_axis(const Array &x)
+{
+    return x.rank() ? x : flatten(x);
+}
+
+// A result in the shape of the first operand.
+Array as_first(const Call &c, const Array &x)
+{
+    return c.tensor(0).dim() ? x : reshape(x, at::DimVector());
+}
+
 int64_t axis_of(const Call &c, size_t dim, const Array &x)
 {
     if (x.rank() == 0) {
@@ -39,9 +51,9 @@ Array indices_of(const Call &c, size_t index)
 
 Results index_select(const Call &c)
 {
-    const Array x = c.plain(0), i = indices_of(c, 2);
+    const Array x = with_axis(c.plain(0)), i = indices_of(c, 2);
     const int64_t axis = axis_of(c, 1, x);
-    return {Array(ops_array_gather((int32_t)axis, x, flatten(i)))};
+    return {as_first(c, Array(ops_array_gather((int32_t)axis, x, flatten(i))))};
 }
 
 // x reduced to the indices' shape except at the axis.
@@ -57,16 +69,17 @@ Array fitted(Array x, const Array &indices, int64_t axis)
 
 Results gather(const Call &c)
 {
-    const Array x = c.plain(0), i = indices_of(c, 2);
+    const Array x = with_axis(c.plain(0)), i = with_axis(indices_of(c, 2));
     const int64_t axis = axis_of(c, 1, x);
     if (i.rank() != x.rank()) {
         throw Unsupported("indices of another rank");
     }
     if (i.count() == 0) {
-        return {Array(ops_array_full(c.context(), x.type(), (uint32_t)i.rank(),
+        return {Array(ops_array_full(c.context(), x.type(), (uint32_t)c.tensor(2).dim(),
                                      c.tensor(2).sizes().data(), 0))};
     }
-    return {Array(ops_array_take_along_axis((int32_t)axis, fitted(x, i, axis), i))};
+    const Array taken(ops_array_take_along_axis((int32_t)axis, fitted(x, i, axis), i));
+    return {reshape(taken, c.tensor(2).sizes())};
 }
 
 Results embedding(const Call &c)

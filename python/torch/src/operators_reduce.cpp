@@ -51,6 +51,13 @@ Axes axes_of(const Call &c, const Array &x, size_t dims, size_t keep)
     return axes_of(x, at::IntArrayRef(list), keeps);
 }
 
+// The same axes, kept with length 1.
+Axes kept_axes(const Call &c, const Array &x, size_t dims)
+{
+    const std::vector<int64_t> list = c.has(dims) ? c.integers(dims) : std::vector<int64_t>();
+    return axes_of(x, at::OptionalIntArrayRef(list), true);
+}
+
 Axes all_axes(const Array &x)
 {
     return axes_of(x, at::OptionalIntArrayRef(), false);
@@ -187,22 +194,15 @@ Moments moments(const Call &c)
         throw Unsupported("the variance of integers");
     }
     const Array x = c[0];
-    Axes axes = axes_of(c, x, 1, 3);
+    const Axes axes = axes_of(c, x, 1, 3), kept = kept_axes(c, x, 1);
     const double correction = c.number_or(2, 1);
     const double divisor = std::max(0.0, (double)axes.count - correction);
     if (axes.count == 0) {
         throw Unsupported("the variance of nothing");
     }
-    Axes kept = axes;
-    kept.keeps = true;
-    kept.shape.clear();
-    for (int64_t i = 0; i < x.rank(); i++) {
-        const bool is_reduced = std::count(axes.axes.begin(), axes.axes.end(), (int32_t)i) > 0;
-        kept.shape.push_back(is_reduced ? 1 : x.length(i));
-    }
     const Array mean = reduced(OPS_REDUCE_MEAN, x, kept);
-    const Array total = reduced(OPS_REDUCE_SUM, square(x - mean), axes);
-    return {reshape(mean, axes.shape), total / divisor};
+    const Array total = reduced(OPS_REDUCE_SUM, square(x - mean), kept);
+    return {reshape(mean, axes.shape), reshape(total / divisor, axes.shape)};
 }
 
 Results vector_norm(const Call &c)
@@ -239,14 +239,14 @@ Results log_sum_exp(const Call &c)
     }
     const Array x = c[0];
     const Axes axes = axes_of(c, x, 1, 2);
-    const Axes kept = axes_of(x, at::OptionalIntArrayRef(c.integers(1)), true);
+    const Axes kept = kept_axes(c, x, 1);
     if (axes.count == 0) {
         throw Unsupported("logsumexp of nothing");
     }
     Array most = reduced(OPS_REDUCE_MAX, x, kept);
     most = where(unary(OPS_IS_INFINITE, most), 0.0, most);
-    const Array total = reduced(OPS_REDUCE_SUM, exp_of(x - most), axes);
-    return {unary(OPS_LOG, total) + reshape(most, axes.shape)};
+    const Array total = reduced(OPS_REDUCE_SUM, exp_of(x - most), kept);
+    return {reshape(unary(OPS_LOG, total) + most, axes.shape)};
 }
 
 // ---- Softmax ----
@@ -331,6 +331,31 @@ Results order(const Array &x, int64_t dim, bool descending, int64_t count)
     return {values, cast(places, HAL_TYPE_I64)};
 }
 
+// The extremes of every beginning, and where the last of them is.
+template <ops_scan_kind K, ops_binary_function REACHES>
+Results running_extreme(const Call &c) // x, values, indices, dim
+{
+    const Array x = c.plain(0);
+    if (x.rank() == 0 || x.count() == 0 || x.type() == HAL_TYPE_BOOL) {
+        throw Unsupported("a scan of a scalar or of bool");
+    }
+    const int64_t axis = at::maybe_wrap_dim(c.integer(3), x.rank());
+    const Array values(ops_array_scan(K, (int32_t)axis, x));
+    at::DimVector along((size_t)x.rank(), 1);
+    along[(size_t)axis] = x.length(axis);
+    const Array numbers(
+        ops_array_iota(x.context(), HAL_TYPE_I32, x.length(axis), 0, 1));
+    Array reaches = binary(REACHES, x, values);
+    if (hal_type_is_float(x.type())) {
+        reaches = either(reaches, unary(OPS_IS_NAN, x));
+    }
+    const Array places = where(reaches, broadcast(reshape(numbers, along), c.tensor(0).sizes()), 0.0);
+    const Array last(ops_array_scan(OPS_SCAN_MAX, (int32_t)axis, places));
+    assign(c.tensor(1), values);
+    assign(c.tensor(2), cast(last, HAL_TYPE_I64));
+    return {};
+}
+
 Results sort_stable(const Call &c) // self, stable, dim, descending
 {
     return order(c.plain(0), c.integer(2), c.flag(3), -1);
@@ -407,6 +432,8 @@ const Operator TABLE[] = {
      log_softmax_backward},
     {"cumsum cumsum_ cumsum.out", Types::PLAIN, scan<OPS_SCAN_SUM>},
     {"cumprod cumprod_ cumprod.out", Types::PLAIN, scan<OPS_SCAN_PRODUCT>},
+    {"_cummax_helper", Types::PLAIN, running_extreme<OPS_SCAN_MAX, OPS_GE>},
+    {"_cummin_helper", Types::PLAIN, running_extreme<OPS_SCAN_MIN, OPS_LE>},
     {"sort.stable sort.values_stable", Types::PLAIN, sort_stable},
     {"topk topk.values", Types::PLAIN, top},
 };

@@ -1,4 +1,4 @@
-"""Fixtures: a device without fallback, and the counters of its kernels. HAL_BACKEND chooses it."""
+"""Fixtures: fresh counters, and a device without fallback. HAL_BACKEND chooses the device."""
 import pytest
 import torch
 import torch_halyard  # noqa: F401
@@ -15,23 +15,3 @@ def strict():
     """The processor computes nothing: such an operator raises NotImplementedError."""
     with torch.halyard.no_fallback():
         yield
-
-
-class Counter:
-    """The kernels that a piece of program records."""
-
-    def __enter__(self):
-        torch.halyard.synchronize()
-        self._before = torch.halyard.statistics()
-        return self
-
-    def __exit__(self, *_):
-        torch.halyard.synchronize()
-        after = torch.halyard.statistics()
-        self.kernels = after["kernels"] - self._before["kernels"]
-        self.dropped = after["dropped"] - self._before["dropped"]
-
-
-@pytest.fixture
-def counter():
-    return Counter()
