@@ -277,17 +277,23 @@ Results is_nan(const Call &c)
 
 // ---- Bounds ----
 
-// NaN and each bound: PyTorch's order.
+// A bound is a number or a tensor, or is missing. NaN passes; PyTorch's order of the bounds.
+Array bounded(const Call &c, const Array &x, ops_binary_function f, size_t bound)
+{
+    if (!c.has(bound)) {
+        return x;
+    }
+    return c.is_number(bound) ? binary(f, x, c.number(bound)) : binary(f, x, c[bound]);
+}
+
 Results clamp(const Call &c)
 {
-    Array x = c[0];
-    if (c.count() > 1 && c.has(1)) {
-        x = c.is_number(1) ? maximum(x, c.number(1)) : maximum(x, c[1]);
-    }
-    if (c.count() > 2 && c.has(2)) {
-        x = c.is_number(2) ? minimum(x, c.number(2)) : minimum(x, c[2]);
-    }
-    return {x};
+    return {bounded(c, bounded(c, c[0], OPS_MAXIMUM, 1), OPS_MINIMUM, 2)};
+}
+
+template <ops_binary_function F> Results clamp_once(const Call &c)
+{
+    return {bounded(c, c[0], F, 1)};
 }
 
 Results clamp_scalars(const Call &c)
@@ -536,12 +542,9 @@ const Operator TABLE[] = {
     {FORMS("clamp"), Types::SINGLE, clamp_scalars},
     {"clamp.Tensor clamp_.Tensor clamp.Tensor_out", Types::SINGLE, clamp},
     {"clamp_min clamp_min_ clamp_min.out clamp_min.Tensor clamp_min_.Tensor clamp_min.Tensor_out",
-     Types::SINGLE, clamp},
+     Types::SINGLE, clamp_once<OPS_MAXIMUM>},
     {"clamp_max clamp_max_ clamp_max.out clamp_max.Tensor clamp_max_.Tensor clamp_max.Tensor_out",
-     Types::SINGLE,
-     [](const Call &c) -> Results {
-         return {c.is_number(1) ? minimum(c[0], c.number(1)) : minimum(c[0], c[1])};
-     }},
+     Types::SINGLE, clamp_once<OPS_MINIMUM>},
 
     {COMPARISON("eq"), Types::COMPARE, compare<OPS_EQ>},
     {COMPARISON("ne"), Types::COMPARE, compare<OPS_NE>},

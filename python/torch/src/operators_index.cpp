@@ -18,6 +18,15 @@ Array with_axis(const Array &x)
     return x.rank() ? x : flatten(x);
 }
 
+at::DimVector shape_of(const Array &x)
+{
+    at::DimVector shape;
+    for (int64_t i = 0; i < x.rank(); i++) {
+        shape.push_back(x.length(i));
+    }
+    return shape;
+}
+
 // A result in the shape of the first operand.
 Array as_first(const Call &c, const Array &x)
 {
@@ -200,7 +209,7 @@ Results scatter_reduce(const Call &c) // self, dim, index, source, reduce, inclu
     const at::DimVector shape(c.tensor(2).sizes());
     const int32_t a = (int32_t)axis;
     const auto spread = [&](double value) { return broadcast(scalar_like(x, value), shape); };
-    const bool keeps_own = c.count() < 6 || c.flag(5);
+    const bool keeps_own = c.count() < 6 || !c.value(5).isBool() || c.flag(5);
     if (!keeps_own) {
         x = Array(ops_array_scatter(OPS_SCATTER_ASSIGN, a, x, i, spread(r.start)));
     }
@@ -226,9 +235,9 @@ Results take(const Call &c) // self, indices of the flattened elements
 
 Results index_add(const Call &c) // self, dim, index, source, alpha
 {
-    const Array x = c.plain(0), i = flatten(indices_of(c, 2));
+    const Array x = with_axis(c.plain(0)), i = flatten(indices_of(c, 2));
     const int64_t axis = axis_of(c, 1, x);
-    Array source = c.plain(3);
+    Array source = with_axis(c.plain(3));
     const double alpha = c.number_or(4, 1);
     if (source.type() != x.type() || source.rank() != x.rank() || i.count() == 0 ||
         x.type() == HAL_TYPE_BOOL) {
@@ -237,37 +246,102 @@ Results index_add(const Call &c) // self, dim, index, source, alpha
     if (alpha != 1) {
         source = source * alpha;
     }
-    at::DimVector one((size_t)x.rank(), 1), all(c.tensor(3).sizes());
+    at::DimVector one((size_t)x.rank(), 1), all(shape_of(source));
     one[(size_t)axis] = i.count();
-    return {Array(ops_array_scatter(OPS_SCATTER_ADD, (int32_t)axis, x,
-                                    broadcast(reshape(i, one), all), source))};
+    return {as_first(c, Array(ops_array_scatter(OPS_SCATTER_ADD, (int32_t)axis, x,
+                                    broadcast(reshape(i, one), all), source)))};
 }
 
 Results index_fill(const Call &c) // self, dim, index, value
 {
-    const Array x = c.plain(0), i = flatten(indices_of(c, 2));
+    const Array x = with_axis(c.plain(0)), i = flatten(indices_of(c, 2));
     const int64_t axis = axis_of(c, 1, x);
     if (i.count() == 0 || x.count() == 0) {
-        return {x};
+        return {c.plain(0)};
     }
-    at::DimVector one((size_t)x.rank(), 1), all(c.tensor(0).sizes());
+    at::DimVector one((size_t)x.rank(), 1), all(shape_of(x));
     one[(size_t)axis] = all[(size_t)axis] = i.count();
     const Array places = broadcast(reshape(from_start(i, x.length(axis)), one), all);
     const Array value = broadcast(scalar(c.context(), x.type(), c.number(3)), all);
-    return {Array(ops_array_scatter(OPS_SCATTER_ASSIGN, (int32_t)axis, x, places, value))};
+    return {as_first(c, Array(ops_array_scatter(OPS_SCATTER_ASSIGN, (int32_t)axis, x, places, value)))};
 }
 
 Results index_copy(const Call &c) // self, dim, index, source
 {
-    const Array x = c.plain(0), i = flatten(indices_of(c, 2)), source = c.plain(3);
+    const Array x = with_axis(c.plain(0)), i = flatten(indices_of(c, 2)), source = with_axis(c.plain(3));
     const int64_t axis = axis_of(c, 1, x);
     if (source.type() != x.type() || source.rank() != x.rank() || i.count() == 0) {
         throw Unsupported("a source of another type or rank");
     }
-    at::DimVector one((size_t)x.rank(), 1), all(c.tensor(3).sizes());
+    at::DimVector one((size_t)x.rank(), 1), all(shape_of(source));
     one[(size_t)axis] = i.count();
-    return {Array(ops_array_scatter(OPS_SCATTER_ASSIGN, (int32_t)axis, x,
-                                    broadcast(reshape(i, one), all), source))};
+    return {as_first(c, Array(ops_array_scatter(OPS_SCATTER_ASSIGN, (int32_t)axis, x,
+                                    broadcast(reshape(i, one), all), source)))};
+}
+
+// ---- Masks: the places where they are true, whose number has to be read ----
+
+// The places in the flattened mask, I32 of rank 1, in ascending order.
+Array true_places(const Array &mask)
+{
+    const Array ones = cast(flatten(cast(mask, HAL_TYPE_BOOL)), HAL_TYPE_I32);
+    int32_t count = 0;
+    if (ones.count()) {
+        check(ops_array_read(reduce(OPS_REDUCE_SUM, ones, 0, false), sizeof count, &count));
+    }
+    const int64_t length = count;
+    if (length == 0) {
+        return Array(ops_array_full(mask.context(), HAL_TYPE_I32, 1, &length, 0));
+    }
+    return Array(ops_array_argsort(0, 1, length, ones)); // stable: ones first, in their order
+}
+
+// The index along each axis of the mask, I64 of rank 1.
+std::vector<Array> true_indices(const Array &mask)
+{
+    Array rest = cast(true_places(mask), HAL_TYPE_I64);
+    std::vector<Array> indices((size_t)mask.rank());
+    for (size_t axis = indices.size(); axis-- > 0;) {
+        const double length = (double)std::max<int64_t>(mask.length((int64_t)axis), 1);
+        const Array above = rest / length;
+        indices[axis] = rest - above * length;
+        rest = above;
+    }
+    return indices;
+}
+
+Results nonzero(const Call &c)
+{
+    const Array x = c.plain(0);
+    const std::vector<Array> indices = true_indices(x);
+    const int64_t count = indices.empty() ? 0 : indices[0].count();
+    const at::DimVector shape{count, x.rank()};
+    if (indices.empty()) {
+        throw Unsupported("the places of a scalar");
+    }
+    if (count == 0) {
+        return {Array(ops_array_full(c.context(), HAL_TYPE_I64, 2, shape.data(), 0))};
+    }
+    std::vector<Array> columns;
+    std::vector<ops_array *> parts;
+    for (const Array &index : indices) {
+        columns.push_back(reshape(index, at::DimVector{count, 1}));
+        parts.push_back(columns.back());
+    }
+    return {Array(ops_array_concatenate(1, parts.data(), (uint32_t)parts.size()))};
+}
+
+Results masked_select(const Call &c)
+{
+    const at::DimVector shape =
+        at::infer_size_dimvector(c.tensor(0).sizes(), c.tensor(1).sizes());
+    const Array x = flatten(broadcast(c.plain(0), shape));
+    const Array places = true_places(broadcast(c.plain(1), shape));
+    if (places.count() == 0) {
+        const int64_t none = 0;
+        return {Array(ops_array_full(c.context(), x.type(), 1, &none, 0))};
+    }
+    return {Array(ops_array_gather(0, x, places))};
 }
 
 // ---- The index operator: x[i, j, ...] with tensors of indices ----
@@ -290,23 +364,45 @@ Indexed indexed(const Call &c, const Array &x, size_t list)
     std::vector<Array> indices;
     Indexed result;
     at::DimVector &shape = result.index_shape;
+    int64_t axes_before = 0; // by which a mask of several axes moves the entries after it
     for (size_t k = 0; k < entries.size(); k++) {
         const c10::IValue entry = entries.get(k);
         if (entry.isNone() || !entry.toTensor().defined()) {
             continue;
         }
         const Tensor &tensor = entry.toTensor();
-        if (tensor.scalar_type() == at::kBool || tensor.scalar_type() == at::kByte) {
-            throw Unsupported("indices by a mask");
-        }
-        TORCH_CHECK(k < (size_t)x.rank(), "too many indices for tensor of dimension ", x.rank());
         if (!is_ours(tensor)) {
             throw Unsupported("indices on the processor");
         }
-        axes.push_back((int64_t)k);
-        indices.push_back(cast(array_of(tensor), HAL_TYPE_I64));
-        shape = axes.size() == 1 ? at::DimVector(tensor.sizes())
-                                 : at::infer_size_dimvector(shape, tensor.sizes());
+        std::vector<Array> found;
+        if (tensor.scalar_type() == at::kBool || tensor.scalar_type() == at::kByte) {
+            found = true_indices(array_of(tensor));
+            if (found.empty()) {
+                throw Unsupported("a mask of no axes");
+            }
+        } else {
+            found.push_back(cast(array_of(tensor), HAL_TYPE_I64));
+        }
+        for (size_t m = 0; m < found.size(); m++) {
+            const int64_t axis = axes_before + (int64_t)(k + m);
+            TORCH_CHECK_INDEX(axis < x.rank(), "too many indices for tensor of dimension ",
+                              x.rank());
+            if (found.size() > 1 || tensor.scalar_type() == at::kBool) {
+                TORCH_CHECK_INDEX(x.length(axis) == tensor.size((int64_t)m),
+                                  "The shape of the mask ", tensor.sizes(), " at index ", m,
+                                  " does not match the shape of the indexed tensor at index ",
+                                  axis);
+            }
+            axes.push_back(axis);
+            indices.push_back(found[m]);
+            const at::DimVector one{found[m].count()};
+            const at::IntArrayRef sizes = found.size() > 1 || tensor.scalar_type() == at::kBool
+                                              ? at::IntArrayRef(one)
+                                              : tensor.sizes();
+            shape = axes.size() == 1 ? at::DimVector(sizes)
+                                     : at::infer_size_dimvector(shape, sizes);
+        }
+        axes_before += (int64_t)found.size() - 1;
     }
     if (axes.empty() || x.count() == 0) {
         throw Unsupported("no indices, or nothing to index");
@@ -357,13 +453,12 @@ Results index(const Call &c)
 {
     const Array x = c.plain(0);
     const Indexed i = indexed(c, x, 1);
-    if (i.numbers.count() == 0) {
-        throw Unsupported("no indices");
-    }
-    Array picked(ops_array_gather(0, i.rows, i.numbers));
     at::DimVector shape = i.index_shape;
     shape.append(i.rest_shape.begin(), i.rest_shape.end());
-    picked = reshape(picked, shape);
+    Array picked = i.numbers.count()
+                       ? reshape(Array(ops_array_gather(0, i.rows, i.numbers)), shape)
+                       : Array(ops_array_full(c.context(), x.type(), (uint32_t)shape.size(),
+                                              shape.data(), 0));
     if (i.place) {
         const auto order = move_axes(i.index_shape.size(), shape.size(), (size_t)i.place);
         picked = Array(ops_array_permute(picked, order.data()));
@@ -371,9 +466,33 @@ Results index(const Call &c)
     return {picked};
 }
 
+// x[mask] = number: a choice, without reading how many there are.
+Array masked_number(const Call &c, const Array &x)
+{
+    const c10::List<c10::IValue> entries = c.value(1).toList();
+    if (entries.size() != 1 || !entries.get(0).isTensor() || c.tensor(2).numel() != 1 ||
+        (c.value(3).isBool() && c.flag(3))) {
+        return Array();
+    }
+    const Tensor mask = entries.get(0).toTensor();
+    if (!mask.defined() || mask.scalar_type() != at::kBool || !is_ours(mask) ||
+        mask.dim() > x.rank() || c.tensor(2).scalar_type() != c.tensor(0).scalar_type() ||
+        mask.sizes() != c.tensor(0).sizes().slice(0, (size_t)mask.dim())) {
+        return Array();
+    }
+    at::DimVector shape(mask.sizes());
+    shape.resize((size_t)x.rank(), 1);
+    const Array value = c.is_number(2) ? scalar(c.context(), x.type(), c.number(2))
+                                       : reshape(c.plain(2), at::DimVector());
+    return where(reshape(array_of(mask), shape), value, x);
+}
+
 Results index_put(const Call &c) // self, indices, values, accumulate
 {
     const Array x = c.plain(0);
+    if (const Array chosen = masked_number(c, x); chosen) {
+        return {chosen};
+    }
     const Indexed i = indexed(c, x, 1);
     const size_t index_rank = i.index_shape.size();
     at::DimVector shape(i.rest_shape.begin(), i.rest_shape.begin() + i.place);
@@ -563,6 +682,8 @@ const Operator TABLE[] = {
     {"index_copy index_copy_ index_copy.out", Types::PLAIN, index_copy},
     {"index.Tensor index.Tensor_out _unsafe_index.Tensor", Types::PLAIN, index},
     {"index_put index_put_ _index_put_impl_ _unsafe_index_put", Types::PLAIN, index_put},
+    {"nonzero nonzero.out", Types::PLAIN, nonzero},
+    {"masked_select masked_select.out", Types::PLAIN, masked_select},
     {"cat cat.out", Types::PLAIN, concatenate},
     {"flip", Types::PLAIN, flip},
     {"roll", Types::PLAIN, roll},

@@ -88,6 +88,17 @@ Results convolution(const Call &c)
     return {y};
 }
 
+// The first elements along space: an output padding can make more windows than the input has.
+Array cut_to(Array x, const Shape &space)
+{
+    for (size_t k = 0; k < space.size(); k++) {
+        if (x.length((int64_t)k + 2) > space[k]) {
+            x = slice(x, (int64_t)k + 2, 0, space[k]);
+        }
+    }
+    return x;
+}
+
 Results convolution_backward(const Call &c) // g, x, w, stride, ..., groups, mask
 {
     const Convolution v = convolution_of(c, c.tensor(2), 3);
@@ -95,10 +106,10 @@ Results convolution_backward(const Call &c) // g, x, w, stride, ..., groups, mas
     const Array g = c.plain(0), x = c.plain(1), w = c.plain(2);
     Results r(3);
     if (mask[0]) {
+        const Shape space = space_of(c.tensor(1), v.geometry.kernel.size());
         r[0] = v.is_transposed
-                   ? convolve(g, w, v.geometry, v.groups)
-                   : convolve_input_gradient(g, w, v.geometry, v.groups,
-                                             space_of(c.tensor(1), v.geometry.kernel.size()));
+                   ? cut_to(convolve(g, w, v.geometry, v.groups), space)
+                   : convolve_input_gradient(g, w, v.geometry, v.groups, space);
     }
     if (mask[1]) {
         r[1] = v.is_transposed ? convolve_weight_gradient(x, g, v.geometry, v.groups)

@@ -159,3 +159,32 @@ def test_no_arrays_are_left():
     work()
     torch.halyard.synchronize()
     assert torch.halyard.statistics()["arrays"] <= before
+
+
+def test_masks(strict):
+    x = values(4, 5, 3)
+    rows, places = x[:, 0, 0] > 0, x > 0
+    h, h_rows, h_places = (t.to(DEVICE) for t in (x, rows, places))
+    assert h[h_places].cpu().equal(x[places]) and h[h_rows, :, 1].cpu().equal(x[rows, :, 1])
+    assert h_places.nonzero().cpu().equal(places.nonzero())
+    assert h.masked_select(h > 100).numel() == 0
+    for t, mask, row in ((x, places, rows), (h, h_places, h_rows)):
+        t[mask] = 2
+        t[row] += torch.ones(3, device=t.device)
+    assert h.cpu().equal(x) and "halyard" in repr(h)
+
+
+def test_out_forms(strict):
+    x = values(4, 5)
+    h = x.to(DEVICE)
+    out = torch.empty(5, 4, device=DEVICE).t()
+    torch.clamp_min(h, 0.5, out=out)
+    assert out.cpu().equal(x.clamp_min(0.5))
+    torch.add(h, h, alpha=2, out=out)
+    assert out.cpu().equal(x + 2 * x)
+    torch.sum(h, 1, out=(total := torch.empty(4, device=DEVICE)))
+    assert torch.allclose(total.cpu(), x.sum(1))
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        torch.mul(h, h, out=torch.empty(4, 5, device=DEVICE, dtype=torch.int32))
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        h[0].add_(h)
