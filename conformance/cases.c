@@ -65,6 +65,7 @@ static const struct {
     {"ops/scan", CASE_LEVEL_OPS, cases_ops_scan},
     {"ops/scatter", CASE_LEVEL_OPS, cases_ops_scatter},
     {"ops/sort", CASE_LEVEL_OPS, cases_ops_sort},
+    {"ops/convolution", CASE_LEVEL_OPS, cases_ops_convolution},
     {"ops/random", CASE_LEVEL_OPS, cases_ops_random},
     {"ops/messages", CASE_LEVEL_OPS, cases_ops_messages},
     {"ops/array", CASE_LEVEL_OPS, cases_ops_array},

@@ -63,6 +63,7 @@ void cases_ops_index(case_list *list);
 void cases_ops_scan(case_list *list);
 void cases_ops_scatter(case_list *list);
 void cases_ops_sort(case_list *list);
+void cases_ops_convolution(case_list *list);
 void cases_ops_random(case_list *list);
 void cases_ops_messages(case_list *list);
 void cases_ops_array(case_list *list);

@@ -162,6 +162,12 @@ HAL_API ops_array *ops_array_transpose(ops_array *x, int32_t axis1, int32_t axis
 HAL_API ops_array *ops_array_reshape(ops_array *x, uint32_t rank, const int64_t *shape);
 HAL_API ops_array *ops_array_broadcast(ops_array *x, uint32_t rank, const int64_t *shape);
 
+/* The same of windows and diagonals, ops_tensor_windows and ops_tensor_diagonal.
+ * Ownership, Threads, Errors: as ops_array_slice. */
+HAL_API ops_array *ops_array_windows(ops_array *x, int32_t axis, int64_t size, int64_t step,
+                                     int64_t dilation);
+HAL_API ops_array *ops_array_diagonal(ops_array *x, int32_t axis1, int32_t axis2, int64_t offset);
+
 /* ---- Operations ---- */
 
 /* f(x); f(x, y); condition ? x : y; x in another type, as ops_cast.

@@ -16,6 +16,7 @@
 
 #include <ops/array.h>
 #include <ops/attention.h>
+#include <ops/convolution.h>
 #include <ops/gemm.h>
 #include <ops/graph.h>
 #include <ops/comm.h>

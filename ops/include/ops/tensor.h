@@ -119,6 +119,17 @@ HAL_API hal_status ops_tensor_reshape(const ops_tensor *tensor, uint32_t rank, c
 HAL_API hal_status ops_tensor_broadcast(const ops_tensor *tensor, uint32_t rank,
                                         const int64_t *shape, HAL_OUT ops_tensor *view);
 
+/* Views whose elements may share memory, to be read only. Windows of an axis: it gets the number
+ * of places where a window of `size` elements, `dilation` apart, fits, `step` apart; a new last
+ * axis has the elements of a window. A diagonal: elements (i, i + offset) of two axes, which are
+ * removed, as a new last axis.
+ * Ownership, Threads: as ops_tensor_slice. Errors: INVALID_ARGUMENT with the shapes; a window that
+ * is longer than the axis, and numbers below 1, are errors. */
+HAL_API hal_status ops_tensor_windows(const ops_tensor *tensor, int32_t axis, int64_t size,
+                                      int64_t step, int64_t dilation, HAL_OUT ops_tensor *view);
+HAL_API hal_status ops_tensor_diagonal(const ops_tensor *tensor, int32_t axis1, int32_t axis2,
+                                       int64_t offset, HAL_OUT ops_tensor *view);
+
 #ifdef __cplusplus
 }
 #endif

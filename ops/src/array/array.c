@@ -254,6 +254,25 @@ ops_array *ops_array_broadcast(ops_array *x, uint32_t rank, const int64_t *shape
                : NULL;
 }
 
+ops_array *ops_array_windows(ops_array *x, int32_t axis, int64_t size, int64_t step,
+                             int64_t dilation)
+{
+    ops_tensor view;
+    return ops_check_operands("ops_array_windows", &x, 1) &&
+                   !ops_tensor_windows(&x->view, axis, size, step, dilation, &view)
+               ? array_make_view(x, &view)
+               : NULL;
+}
+
+ops_array *ops_array_diagonal(ops_array *x, int32_t axis1, int32_t axis2, int64_t offset)
+{
+    ops_tensor view;
+    return ops_check_operands("ops_array_diagonal", &x, 1) &&
+                   !ops_tensor_diagonal(&x->view, axis1, axis2, offset, &view)
+               ? array_make_view(x, &view)
+               : NULL;
+}
+
 ops_array *ops_array_reshape(ops_array *x, uint32_t rank, const int64_t *shape)
 {
     ops_tensor view;

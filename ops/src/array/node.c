@@ -235,6 +235,27 @@ void ops_arrays_close_scope(ops_arrays *arrays)
     arrays->spare_scopes = scope;
 }
 
+bool ops_arrays_scope_has(const ops_arrays *arrays, const ops_array *node)
+{
+    const ops_array *head = &arrays->scope->head, *at = head->previous;
+    while (node->in_scope && at != head && at != node) {
+        at = at->previous; /* the newest first: it is most often the one */
+    }
+    return node->in_scope && at == node;
+}
+
+ops_array *ops_arrays_close_scope_with(ops_arrays *arrays, ops_array *result)
+{
+    if (result) {
+        ops_node_leave_scope(result);
+    }
+    ops_arrays_close_scope(arrays);
+    if (result && arrays->scope) {
+        scope_add(arrays->scope, result);
+    }
+    return result;
+}
+
 ops_array *ops_node_create(ops_arrays *arrays)
 {
     ops_arrays_drain(arrays);

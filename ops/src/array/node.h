@@ -209,6 +209,13 @@ static inline uintptr_t ops_current_thread(void)
 /* Takes a node out of its scope: the scope's reference becomes the caller's. */
 void ops_node_leave_scope(ops_array *node);
 
+/* Whether the innermost scope holds a node. */
+bool ops_arrays_scope_has(const ops_arrays *arrays, const ops_array *node);
+
+/* Closes the innermost scope, except for `result`, an array in it, which becomes one of the scope
+ * around it or of the caller. Null is allowed. Returns the result. */
+ops_array *ops_arrays_close_scope_with(ops_arrays *arrays, ops_array *result);
+
 /* Makes a deferred node one in memory. Takes the caller's reference to the buffer, and removes the
  * node's uses of its operands. */
 void ops_node_set_result(ops_array *node, hal_buffer *buffer);

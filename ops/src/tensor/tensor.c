@@ -220,6 +220,66 @@ hal_status ops_tensor_broadcast(const ops_tensor *tensor, uint32_t rank, const i
     return HAL_OK;
 }
 
+hal_status ops_tensor_windows(const ops_tensor *tensor, int32_t given_axis, int64_t size,
+                              int64_t step, int64_t dilation, ops_tensor *view)
+{
+    HAL_TRY(check_view("ops_tensor_windows", tensor, view));
+    uint32_t axis;
+    HAL_TRY(ops_check_axis("ops_tensor_windows", "axis", tensor, given_axis, &axis));
+    char text[OPS_TEXT_BYTES];
+    const int64_t length = tensor->shape[axis];
+    int64_t reach;
+    if (tensor->rank == OPS_MAX_RANK || size < 1 || step < 1 || dilation < 1 ||
+        __builtin_mul_overflow(size - 1, dilation, &reach) || reach >= length) {
+        return ops_invalid("ops_tensor_windows: size, step, dilation: expected windows within axis "
+                           "%u of %s, of rank below %u, got %lld, %lld and %lld",
+                           axis, ops_describe(tensor, text), OPS_MAX_RANK, (long long)size,
+                           (long long)step, (long long)dilation);
+    }
+    ops_tensor made = *tensor;
+    made.shape[axis] = (length - 1 - reach) / step + 1;
+    made.stride[axis] = made.shape[axis] > 1 ? tensor->stride[axis] * step : tensor->stride[axis];
+    made.shape[made.rank] = size;
+    made.stride[made.rank] = size > 1 ? tensor->stride[axis] * dilation : tensor->stride[axis];
+    made.rank++;
+    uint64_t bytes;
+    HAL_TRY(ops_check_shape("ops_tensor_windows", made.type, made.rank, made.shape, &bytes));
+    *view = made;
+    return HAL_OK;
+}
+
+hal_status ops_tensor_diagonal(const ops_tensor *tensor, int32_t axis1, int32_t axis2,
+                               int64_t offset, ops_tensor *view)
+{
+    HAL_TRY(check_view("ops_tensor_diagonal", tensor, view));
+    uint32_t one, other;
+    HAL_TRY(ops_check_axis("ops_tensor_diagonal", "axis1", tensor, axis1, &one));
+    HAL_TRY(ops_check_axis("ops_tensor_diagonal", "axis2", tensor, axis2, &other));
+    char text[OPS_TEXT_BYTES];
+    if (one == other) {
+        return ops_invalid("ops_tensor_diagonal: axis2: expected another axis of %s than %u, the "
+                           "same was given twice",
+                           ops_describe(tensor, text), one);
+    }
+    const int64_t rows = tensor->shape[one], columns = tensor->shape[other];
+    const bool is_inside = offset > -rows && offset < columns;
+    const int64_t row = is_inside && offset < 0 ? -offset : 0;
+    const int64_t column = is_inside && offset > 0 ? offset : 0;
+    const int64_t down = rows - row, across = columns - column;
+    ops_tensor made = {tensor->buffer, tensor->type, 0, tensor->offset, {0}, {0}};
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        if (i != one && i != other) {
+            made.shape[made.rank] = tensor->shape[i];
+            made.stride[made.rank++] = tensor->stride[i];
+        }
+    }
+    made.offset += row * tensor->stride[one] + column * tensor->stride[other];
+    made.shape[made.rank] = is_inside ? (down < across ? down : across) : 0;
+    made.stride[made.rank++] = tensor->stride[one] + tensor->stride[other];
+    *view = made;
+    return HAL_OK;
+}
+
 /* Lengths of 0 count as 1: strides do not overflow either. */
 hal_status ops_check_shape(const char *function, hal_type type, uint32_t rank, const int64_t *shape,
                            uint64_t *bytes)

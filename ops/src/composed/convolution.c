@@ -1,0 +1,336 @@
+/* Convolutions as matrix products of windows; of one channel per group as sums of slices. */
+#include "convolution.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Elements of a window of which slices are added; windows with more are copied. */
+enum { MAX_SLICES = 64 };
+
+static hal_status check_number(const char *function, const char *name, uint32_t axis, int64_t value,
+                               int64_t least)
+{
+    return value >= least && value <= INT32_MAX
+               ? HAL_OK
+               : ops_invalid(
+                     "%s: options.%s[%u]: expected a number from %lld to 2^31 - 1, got %lld",
+                     function, name, axis, (long long)least, (long long)value);
+}
+
+hal_status ops_convolution_begin(const char *function, const ops_convolution_options *options,
+                                 uint32_t rank, ops_convolution_form *form)
+{
+    static const ops_convolution_options defaults = {.size = sizeof defaults};
+    const ops_convolution_options *o = options ? options : &defaults;
+    HAL_TRY(ops_check_size(function, "options", o->size, sizeof *o));
+    if (rank < 1 || rank > OPS_MAX_SPATIAL) {
+        return ops_invalid("%s: x: expected 1 to %u spatial axes next to images and channels, got "
+                           "%d",
+                           function, OPS_MAX_SPATIAL, (int)rank);
+    }
+    if (o->groups < 0 || o->precision > HAL_GEMM_NORMWISE || o->activation >= OPS_UNARY_COUNT) {
+        return ops_invalid("%s: options: expected groups of at least 0, a hal_gemm_precision and "
+                           "an ops_unary_function, got %lld, %u and %u",
+                           function, (long long)o->groups, o->precision, o->activation);
+    }
+    *form = (ops_convolution_form){.function = function,
+                                   .rank = rank,
+                                   .channels_last = o->channels_last != 0,
+                                   .precision = o->precision,
+                                   .activation = (ops_unary_function)o->activation,
+                                   .groups = o->groups ? o->groups : 1};
+    for (uint32_t i = 0; i < rank; i++) {
+        HAL_TRY(check_number(function, "stride", i, o->stride[i], 0));
+        HAL_TRY(check_number(function, "dilation", i, o->dilation[i], 0));
+        HAL_TRY(check_number(function, "before", i, o->before[i], 0));
+        HAL_TRY(check_number(function, "after", i, o->after[i], 0));
+        form->stride[i] = o->stride[i] ? o->stride[i] : 1;
+        form->dilation[i] = o->dilation[i] ? o->dilation[i] : 1;
+        form->before[i] = o->before[i];
+        form->after[i] = o->after[i];
+    }
+    return HAL_OK;
+}
+
+hal_status ops_convolution_places(ops_convolution_form *f)
+{
+    for (uint32_t i = 0; i < f->rank; i++) {
+        const int64_t reach = (f->window[i] - 1) * f->dilation[i];
+        const int64_t padded = f->length[i] + f->before[i] + f->after[i];
+        if (f->length[i] > INT32_MAX || f->window[i] < 1 || f->window[i] > INT32_MAX ||
+            reach >= padded) {
+            return ops_invalid("%s: w: expected windows within the padded input of length %lld "
+                               "along spatial axis %u, got %lld elements, %lld apart",
+                               f->function, (long long)padded, i, (long long)f->window[i],
+                               (long long)f->dilation[i]);
+        }
+        f->places[i] = (padded - 1 - reach) / f->stride[i] + 1;
+    }
+    return HAL_OK;
+}
+
+ops_array *ops_convolution_channels_second(const ops_convolution_form *form, ops_array *x)
+{
+    int32_t axes[OPS_MAX_RANK] = {0, (int32_t)form->rank + 1};
+    for (uint32_t i = 0; i < form->rank; i++) {
+        axes[i + 2] = (int32_t)i + 1;
+    }
+    return form->channels_last ? ops_array_permute(x, axes) : x;
+}
+
+ops_array *ops_convolution_channels_last(const ops_convolution_form *form, ops_array *x)
+{
+    int32_t axes[OPS_MAX_RANK] = {0};
+    for (uint32_t i = 0; i < form->rank; i++) {
+        axes[i + 1] = (int32_t)i + 2;
+    }
+    axes[form->rank + 1] = 1;
+    return x && form->channels_last ? ops_array_permute(x, axes) : x;
+}
+
+ops_array *ops_convolution_pad(const ops_convolution_form *form, ops_array *x)
+{
+    int64_t shape[OPS_MAX_RANK];
+    ops_tensor inner;
+    bool is_padded = false;
+    const uint32_t rank = ops_compose_shape(x, shape);
+    for (uint32_t i = 0; i < form->rank; i++) {
+        is_padded |= form->before[i] || form->after[i];
+        shape[i + 2] += form->before[i] + form->after[i];
+    }
+    if (!is_padded) {
+        return x;
+    }
+    ops_array *zeros = ops_array_full(x->owner->context, x->view.type, rank, shape, 0);
+    if (!zeros || ops_array_describe(zeros, &inner)) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < form->rank; i++) {
+        if (ops_tensor_slice(&inner, (int32_t)i + 2, form->before[i], x->view.shape[i + 2], 1,
+                             &inner)) {
+            return NULL;
+        }
+    }
+    return ops_array_update(zeros, &inner, x);
+}
+
+ops_array *ops_convolution_windows(const ops_convolution_form *form, ops_array *x)
+{
+    for (uint32_t i = 0; x && i < form->rank; i++) {
+        x = ops_array_windows(x, (int32_t)i + 2, form->window[i], form->stride[i],
+                              form->dilation[i]);
+    }
+    return x;
+}
+
+int64_t ops_convolution_volume(const ops_convolution_form *form, const int64_t *lengths)
+{
+    int64_t volume = 1;
+    for (uint32_t i = 0; i < form->rank; i++) {
+        volume *= lengths[i];
+    }
+    return volume;
+}
+
+/* Multiplies weights [O, C k] with the windows [N, C k, p]: [N, O, p]. */
+static ops_array *multiply_first(const ops_convolution_form *f, ops_array *windows, ops_array *w,
+                                 int64_t images, int64_t depth)
+{
+    int32_t axes[OPS_MAX_RANK] = {0, 1};
+    const uint32_t r = f->rank;
+    for (uint32_t i = 0; i < r; i++) {
+        axes[2 + i] = (int32_t)(2 + r + i);
+        axes[2 + r + i] = (int32_t)(2 + i);
+    }
+    ops_array *matrix = ops_array_permute(windows, axes);
+    matrix = matrix ? ops_array_reshape(matrix, 3, (int64_t[]){images, depth, -1}) : NULL;
+    return ops_array_matmul(w, matrix, f->precision);
+}
+
+/* Multiplies the windows [N p, k C], whose channels are contiguous in x, with weights [k C, O]. */
+static ops_array *multiply_last(const ops_convolution_form *f, ops_array *windows, ops_array *w,
+                                int64_t images, int64_t depth)
+{
+    int32_t axes[OPS_MAX_RANK] = {0}, order[OPS_MAX_RANK] = {0};
+    const uint32_t r = f->rank;
+    for (uint32_t i = 0; i < 2 * r; i++) {
+        axes[1 + i] = (int32_t)(2 + i);
+    }
+    for (uint32_t i = 0; i < r; i++) {
+        order[1 + i] = (int32_t)(2 + i);
+    }
+    axes[2 * r + 1] = order[r + 1] = 1;
+    ops_array *matrix = ops_array_permute(windows, axes);
+    matrix = matrix ? ops_array_reshape(matrix, 2, (int64_t[]){-1, depth}) : NULL;
+    w = ops_array_permute(w, order);
+    w = w ? ops_array_reshape(w, 2, (int64_t[]){-1, depth}) : NULL;
+    w = w ? ops_array_transpose(w, 0, 1) : NULL;
+    ops_array *y = ops_array_matmul(matrix, w, f->precision);
+    y = y ? ops_array_reshape(y, 3, (int64_t[]){images, -1, y->view.shape[1]}) : NULL;
+    return y ? ops_array_transpose(y, 1, 2) : NULL;
+}
+
+/* One group, of some images and places: [N, O, p]. */
+static ops_array *compute_group(const ops_convolution_form *f, ops_array *x, ops_array *w)
+{
+    ops_array *windows = ops_convolution_windows(f, x);
+    if (!windows || !w) {
+        return NULL;
+    }
+    const int64_t images = windows->view.shape[0];
+    const int64_t depth = f->inputs * ops_convolution_volume(f, f->window);
+    if (f->channels_last) {
+        return multiply_last(f, windows, w, images, depth);
+    }
+    w = ops_array_reshape(w, 2, (int64_t[]){f->outputs, depth});
+    return multiply_first(f, windows, w, images, depth);
+}
+
+/* All groups of one image, by one product with a batch: [1, groups O, p]. */
+static ops_array *compute_image(const ops_convolution_form *f, ops_array *x, ops_array *w)
+{
+    ops_array *windows = ops_convolution_windows(f, x);
+    const int64_t depth = f->inputs * ops_convolution_volume(f, f->window);
+    w = ops_array_reshape(w, 3, (int64_t[]){f->groups, f->outputs, depth});
+    int32_t axes[OPS_MAX_RANK] = {0, 1};
+    for (uint32_t i = 0; i < f->rank; i++) {
+        axes[2 + i] = (int32_t)(2 + f->rank + i);
+        axes[2 + f->rank + i] = (int32_t)(2 + i);
+    }
+    ops_array *matrix = windows ? ops_array_permute(windows, axes) : NULL;
+    matrix = matrix ? ops_array_reshape(matrix, 3, (int64_t[]){f->groups, depth, -1}) : NULL;
+    ops_array *y = ops_array_matmul(w, matrix, f->precision);
+    return y ? ops_array_reshape(y, 3, (int64_t[]){1, f->groups * f->outputs, -1}) : NULL;
+}
+
+/* One channel per group: the sum over the window of slices times weights, [N, groups O, p]. */
+static ops_array *compute_slices(const ops_convolution_form *f, ops_array *x, ops_array *w)
+{
+    const hal_type type = x->view.type, sum_type = ops_compose_sum_type(type);
+    const int64_t volume = ops_convolution_volume(f, f->window);
+    int64_t spread[OPS_MAX_RANK] = {x->view.shape[0], f->groups, 1};
+    memcpy(spread + 3, x->view.shape + 2, f->rank * sizeof *spread);
+    x = ops_array_reshape(x, f->rank + 3, spread);
+    w = ops_array_reshape(w, f->rank + 2, (int64_t[]){f->groups, f->outputs, volume, 1, 1});
+    ops_array *sum = NULL;
+    for (int64_t k = 0; k < volume && x && w; k++) {
+        ops_array *part = x;
+        int64_t rest = k, at[OPS_MAX_SPATIAL];
+        for (uint32_t i = f->rank; i-- > 0; rest /= f->window[i]) {
+            at[i] = rest % f->window[i];
+            part = part ? ops_array_slice(part, (int32_t)i + 3, at[i] * f->dilation[i],
+                                          f->places[i], f->stride[i])
+                        : NULL;
+        }
+        ops_array *weight = ops_array_slice(w, 2, k, 1, 1);
+        ops_array *product =
+            ops_mul(ops_compose_cast(sum_type, part), ops_compose_cast(sum_type, weight));
+        sum = sum ? ops_add(sum, product) : product;
+    }
+    sum = ops_compose_cast(type, sum);
+    return sum ? ops_array_reshape(sum, 3, (int64_t[]){spread[0], f->groups * f->outputs, -1})
+               : NULL;
+}
+
+/* The parts [first, first + count) of a group's channels. */
+static ops_array *group_of(ops_array *x, uint32_t axis, int64_t group, int64_t channels)
+{
+    return x ? ops_compose_slice(x, axis, group * channels, channels, 1) : NULL;
+}
+
+/* Some images and places. Where there are several groups, a product for each group, or for each
+ * image, whichever are fewer. */
+static ops_array *compute_piece(const ops_convolution_form *f, ops_array *x, ops_array *w)
+{
+    const int64_t volume = ops_convolution_volume(f, f->window), images = x->view.shape[0];
+    if (f->inputs == 1 && f->groups > 1 && volume <= MAX_SLICES) {
+        return compute_slices(f, x, w);
+    }
+    if (f->groups == 1) {
+        return compute_group(f, x, w);
+    }
+    const bool by_group = f->groups <= images;
+    const int64_t count = by_group ? f->groups : images;
+    ops_array **parts = calloc((size_t)count, sizeof(ops_array *));
+    bool is_made = parts != NULL;
+    for (int64_t i = 0; i < count && is_made; i++) {
+        parts[i] =
+            by_group ? compute_group(f, group_of(x, 1, i, f->inputs), group_of(w, 0, i, f->outputs))
+                     : compute_image(f, ops_compose_slice(x, 0, i, 1, 1), w);
+        is_made = parts[i] != NULL;
+    }
+    ops_array *y = is_made ? ops_array_concatenate(by_group ? 1 : 0, parts, (uint32_t)count) : NULL;
+    free(parts);
+    return y;
+}
+
+/* Pieces: images that fit into the limit together, and of one image lines along the first spatial
+ * axis. */
+static void choose_pieces(const ops_convolution_form *f, hal_type type, int64_t *images,
+                          int64_t *lines)
+{
+    const uint64_t line = (uint64_t)(f->groups * f->inputs) * hal_type_size(type) *
+                          (uint64_t)ops_convolution_volume(f, f->window) *
+                          (uint64_t)(ops_convolution_volume(f, f->places) / f->places[0]);
+    const uint64_t most = line < OPS_CONVOLUTION_BYTES ? OPS_CONVOLUTION_BYTES / line : 1;
+    *lines = most < (uint64_t)f->places[0] ? (int64_t)most : f->places[0];
+    *images = (int64_t)(most / (uint64_t)f->places[0]);
+    *images = *images < 1 ? 1 : *images > f->images ? f->images : *images;
+}
+
+/* The piece of `images` from `first` on and `lines` from `line` on: [N, groups O, places]. */
+static ops_array *compute_at(const ops_convolution_form *form, ops_array *x, ops_array *w,
+                             ops_array *bias, const int64_t start[2], const int64_t count[2])
+{
+    ops_convolution_form f = *form;
+    int64_t shape[OPS_MAX_RANK] = {count[0], f.groups * f.outputs, count[1], 1, 1};
+    f.places[0] = count[1];
+    const int64_t reach = (count[1] - 1) * f.stride[0] + (f.window[0] - 1) * f.dilation[0] + 1;
+    x = ops_compose_slice(x, 0, start[0], count[0], 1);
+    x = ops_compose_slice(x, 2, start[1] * f.stride[0], reach, 1);
+    ops_array *y = x ? compute_piece(&f, x, w) : NULL;
+    if (y && bias) {
+        bias = ops_array_reshape(bias, 2, (int64_t[]){f.groups * f.outputs, 1});
+        y = ops_add(y, bias);
+    }
+    if (y && f.activation != OPS_IDENTITY) {
+        y = ops_array_unary(f.activation, y);
+    }
+    memcpy(shape + 3, f.places + 1, (f.rank - 1) * sizeof *shape);
+    return y ? ops_array_reshape(y, f.rank + 2, shape) : NULL;
+}
+
+ops_array *ops_convolution_compute(const ops_convolution_form *f, ops_array *x, ops_array *w,
+                                   ops_array *bias)
+{
+    int64_t images, lines, shape[OPS_MAX_RANK] = {f->images, f->groups * f->outputs};
+    memcpy(shape + 2, f->places, f->rank * sizeof *shape);
+    if (f->images == 0 || f->groups * f->outputs == 0) {
+        return ops_array_full(x->owner->context, x->view.type, f->rank + 2, shape, 0);
+    }
+    choose_pieces(f, x->view.type, &images, &lines);
+    const int64_t across = (f->images + images - 1) / images;
+    const int64_t down = (f->places[0] + lines - 1) / lines;
+    ops_array **parts = calloc((size_t)(across + down), sizeof(ops_array *));
+    bool is_made = parts != NULL;
+    for (int64_t i = 0; i < across && is_made; i++) {
+        const int64_t first = i * images, rest = f->images - first;
+        for (int64_t j = 0; j < down && is_made; j++) {
+            const int64_t line = j * lines, left = f->places[0] - line;
+            const int64_t start[2] = {first, line};
+            const int64_t count[2] = {images < rest ? images : rest, lines < left ? lines : left};
+            parts[across + j] = compute_at(f, x, w, bias, start, count);
+            is_made = parts[across + j] != NULL;
+        }
+        if (is_made) {
+            parts[i] =
+                down > 1 ? ops_array_concatenate(2, parts + across, (uint32_t)down) : parts[across];
+            is_made = parts[i] != NULL;
+        }
+    }
+    ops_array *y = !is_made     ? NULL
+                   : across > 1 ? ops_array_concatenate(0, parts, (uint32_t)across)
+                                : parts[0];
+    free(parts);
+    return y;
+}

@@ -1,0 +1,264 @@
+/* Public calls of convolutions: shapes, and the gradients in terms of convolutions. */
+#include "convolution.h"
+
+#include <string.h>
+
+/* Reads the lengths of weights [outputs, inputs of one group, window], of a transposed convolution
+ * with the two exchanged: its input's channels are the first axis. */
+static hal_status check_weights(ops_convolution_form *f, const ops_array *x, const ops_array *w,
+                                bool is_transposed)
+{
+    char text[2][OPS_TEXT_BYTES];
+    const int64_t channels = x->view.shape[1], g = f->groups;
+    bool fits = w->view.rank == x->view.rank && w->view.type == x->view.type &&
+                hal_type_is_float(x->view.type) && w->view.shape[1] > 0;
+    if (fits) {
+        fits = w->view.shape[0] % g == 0 &&
+               channels == (is_transposed ? w->view.shape[0] : w->view.shape[1] * g) &&
+               channels >= g;
+    }
+    if (!fits) {
+        return ops_invalid("%s: w: expected %s of the float type of x %s, with %lld groups of "
+                           "channels, got %s",
+                           f->function, is_transposed ? "[groups C, O, window]" : "[O, C, window]",
+                           ops_describe(&x->view, text[0]), (long long)g,
+                           ops_describe(&w->view, text[1]));
+    }
+    f->images = x->view.shape[0];
+    f->inputs = channels / g;
+    f->outputs = is_transposed ? w->view.shape[1] : w->view.shape[0] / g;
+    for (uint32_t i = 0; i < f->rank; i++) {
+        f->window[i] = w->view.shape[i + 2];
+    }
+    return HAL_OK;
+}
+
+static hal_status check_bias(const ops_convolution_form *f, const ops_array *x,
+                             const ops_array *bias)
+{
+    char text[OPS_TEXT_BYTES];
+    return !bias || (bias->view.rank == 1 && bias->view.type == x->view.type &&
+                     bias->view.shape[0] == f->groups * f->outputs)
+               ? HAL_OK
+               : ops_invalid("%s: bias: expected %s[%lld], got %s", f->function,
+                             hal_type_name(x->view.type), (long long)(f->groups * f->outputs),
+                             ops_describe(&bias->view, text));
+}
+
+static ops_array *convolve(const ops_convolution_options *options, ops_array *x, ops_array *w,
+                           ops_array *bias)
+{
+    ops_convolution_form f;
+    if (ops_convolution_begin("ops_array_convolution", options, x->view.rank - 2, &f) ||
+        !(x = ops_convolution_channels_second(&f, x)) || check_weights(&f, x, w, false) ||
+        check_bias(&f, x, bias)) {
+        return NULL;
+    }
+    memcpy(f.length, x->view.shape + 2, f.rank * sizeof *f.length);
+    if (ops_convolution_places(&f) || !(x = ops_convolution_pad(&f, x))) {
+        return NULL;
+    }
+    return ops_convolution_channels_last(&f, ops_convolution_compute(&f, x, w, bias));
+}
+
+ops_array *ops_array_convolution(const ops_convolution_options *options, ops_array *x, ops_array *w,
+                                 ops_array *bias)
+{
+    ops_array *const operands[3] = {x, w, bias};
+    ops_arrays *arrays = ops_compose_begin("ops_array_convolution", operands, bias ? 3 : 2);
+    return arrays ? ops_compose_end(arrays, convolve(options, x, w, bias)) : NULL;
+}
+
+/* Along one axis: the length of y, from the argument or the least one, and of x with zeros. */
+static hal_status transposed_length(ops_convolution_form *f, uint32_t i, int64_t places,
+                                    const int64_t *lengths)
+{
+    const int64_t reach = (f->window[i] - 1) * f->dilation[i];
+    const int64_t least = (places - 1) * f->stride[i] + reach + 1 - f->before[i] - f->after[i];
+    f->places[i] = lengths ? lengths[i] : least;
+    if (places < 1 || places > INT32_MAX || f->window[i] < 1 || f->window[i] > INT32_MAX ||
+        f->places[i] < 1 || f->places[i] > INT32_MAX) {
+        return ops_invalid("%s: lengths: expected 1 to 2^31 - 1 along spatial axis %u, got %lld "
+                           "from %lld places and a window of %lld",
+                           f->function, i, (long long)f->places[i], (long long)places,
+                           (long long)f->window[i]);
+    }
+    f->length[i] = f->places[i] + reach;
+    return HAL_OK;
+}
+
+/* x [N, C, places] with zeros between its elements and around them, so that a convolution with the
+ * turned window and steps of 1 gives y. Elements that reach no element of y are left out. */
+static ops_array *spread_zeros(const ops_convolution_form *f, ops_array *x)
+{
+    int64_t shape[OPS_MAX_RANK];
+    ops_tensor target;
+    const uint32_t rank = ops_compose_shape(x, shape);
+    memcpy(shape + 2, f->length, f->rank * sizeof *shape);
+    ops_array *zeros = ops_array_full(x->owner->context, x->view.type, rank, shape, 0);
+    if (!zeros || ops_array_describe(zeros, &target)) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < f->rank; i++) {
+        const int64_t start = (f->window[i] - 1) * f->dilation[i] - f->before[i];
+        const int64_t step = f->stride[i], places = x->view.shape[i + 2];
+        const int64_t skipped = start < 0 ? (step - 1 - start) / step : 0;
+        const int64_t at = start + skipped * step, room = f->length[i] - at;
+        int64_t count = room > 0 ? (room + step - 1) / step : 0;
+        count = count < places - skipped ? count : places - skipped;
+        if (count <= 0) {
+            return zeros;
+        }
+        x = ops_array_slice(x, (int32_t)i + 2, skipped, count, 1);
+        if (!x || ops_tensor_slice(&target, (int32_t)i + 2, at, count, step, &target)) {
+            return NULL;
+        }
+    }
+    return ops_array_update(zeros, &target, x);
+}
+
+/* Weights [groups C, O, window] as those of the convolution: [groups O, C, turned window]. */
+static ops_array *turn_weights(const ops_convolution_form *f, ops_array *w)
+{
+    int64_t shape[OPS_MAX_RANK] = {f->groups, f->inputs, f->outputs};
+    int64_t turned[OPS_MAX_RANK] = {f->groups * f->outputs, f->inputs};
+    for (uint32_t i = 0; w && i < f->rank; i++) {
+        shape[i + 3] = turned[i + 2] = f->window[i];
+        w = ops_array_slice(w, (int32_t)i + 2, f->window[i] - 1, f->window[i], -1);
+    }
+    w = w ? ops_array_reshape(w, f->rank + 3, shape) : NULL;
+    w = w ? ops_array_transpose(w, 1, 2) : NULL;
+    return w ? ops_array_reshape(w, f->rank + 2, turned) : NULL;
+}
+
+static ops_array *convolve_transposed(const ops_convolution_options *options, ops_array *x,
+                                      ops_array *w, ops_array *bias, const int64_t *lengths)
+{
+    ops_convolution_form f;
+    if (ops_convolution_begin("ops_array_convolution_transposed", options, x->view.rank - 2, &f) ||
+        !(x = ops_convolution_channels_second(&f, x)) || check_weights(&f, x, w, true) ||
+        check_bias(&f, x, bias)) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < f.rank; i++) {
+        if (transposed_length(&f, i, x->view.shape[i + 2], lengths)) {
+            return NULL;
+        }
+    }
+    x = spread_zeros(&f, x);
+    w = turn_weights(&f, w);
+    for (uint32_t i = 0; i < f.rank; i++) {
+        f.stride[i] = 1;
+    }
+    return x && w ? ops_convolution_channels_last(&f, ops_convolution_compute(&f, x, w, bias))
+                  : NULL;
+}
+
+ops_array *ops_array_convolution_transposed(const ops_convolution_options *options, ops_array *x,
+                                            ops_array *w, ops_array *bias, const int64_t *lengths)
+{
+    ops_array *const operands[3] = {x, w, bias};
+    ops_arrays *arrays =
+        ops_compose_begin("ops_array_convolution_transposed", operands, bias ? 3 : 2);
+    return arrays ? ops_compose_end(arrays, convolve_transposed(options, x, w, bias, lengths))
+                  : NULL;
+}
+
+/* Of some images, dy [N, groups O, p] and the windows of x: [groups, O, C k]. */
+static ops_array *weights_of_images(const ops_convolution_form *f, ops_array *x, ops_array *dy)
+{
+    const int64_t images = x->view.shape[0], places = ops_convolution_volume(f, f->places);
+    const int64_t depth = f->inputs * ops_convolution_volume(f, f->window);
+    int32_t axes[OPS_MAX_RANK] = {1};
+    for (uint32_t i = 0; i < f->rank; i++) {
+        axes[1 + i] = (int32_t)(2 + f->rank + i);
+        axes[2 + f->rank + i] = (int32_t)(2 + i);
+    }
+    axes[1 + f->rank] = 0;
+    ops_array *windows = ops_convolution_windows(f, x);
+    windows = windows ? ops_array_permute(windows, axes) : NULL;
+    windows = windows
+                  ? ops_array_reshape(windows, 3, (int64_t[]){f->groups, depth, images * places})
+                  : NULL;
+    windows = windows ? ops_array_transpose(windows, 1, 2) : NULL;
+    dy = ops_array_reshape(dy, 3, (int64_t[]){images, f->groups * f->outputs, places});
+    dy = dy ? ops_array_transpose(dy, 0, 1) : NULL;
+    dy = dy ? ops_array_reshape(dy, 3, (int64_t[]){f->groups, f->outputs, images * places}) : NULL;
+    return ops_array_matmul(dy, windows, f->precision);
+}
+
+/* Pieces of images, whose results are added. */
+static ops_array *weights_sum(const ops_convolution_form *f, ops_array *x, ops_array *dy)
+{
+    const hal_type type = x->view.type;
+    const uint64_t image = (uint64_t)(f->groups * f->inputs) * hal_type_size(type) *
+                           (uint64_t)ops_convolution_volume(f, f->window) *
+                           (uint64_t)ops_convolution_volume(f, f->places);
+    int64_t images = image < OPS_CONVOLUTION_BYTES ? (int64_t)(OPS_CONVOLUTION_BYTES / image) : 1;
+    images = images < f->images ? images : f->images;
+    if (images < f->images) {
+        x = ops_compose_cast(ops_compose_sum_type(type), x);
+        dy = ops_compose_cast(ops_compose_sum_type(type), dy);
+    }
+    ops_array *sum = NULL;
+    for (int64_t first = 0; x && dy && first < f->images; first += images) {
+        const int64_t rest = f->images - first, count = images < rest ? images : rest;
+        ops_array *part = weights_of_images(f, ops_compose_slice(x, 0, first, count, 1),
+                                            ops_compose_slice(dy, 0, first, count, 1));
+        sum = sum ? ops_add(sum, part) : part;
+    }
+    return ops_compose_cast(type, sum);
+}
+
+static ops_array *weights(const ops_convolution_options *options, ops_array *x, ops_array *dy,
+                          const int64_t *window)
+{
+    const char *function = "ops_array_convolution_weights";
+    ops_convolution_form f;
+    char text[2][OPS_TEXT_BYTES];
+    if (ops_convolution_begin(function, options, x->view.rank - 2, &f)) {
+        return NULL;
+    }
+    bool fits = window && dy->view.rank == x->view.rank && dy->view.type == x->view.type &&
+                hal_type_is_float(x->view.type);
+    if (fits) {
+        x = ops_convolution_channels_second(&f, x);
+        dy = ops_convolution_channels_second(&f, dy);
+        if (!x || !dy) {
+            return NULL;
+        }
+        memcpy(f.window, window, f.rank * sizeof *window);
+        memcpy(f.length, x->view.shape + 2, f.rank * sizeof *window);
+        if (ops_convolution_places(&f)) {
+            return NULL;
+        }
+        fits = x->view.shape[0] == dy->view.shape[0] && x->view.shape[1] % f.groups == 0 &&
+               dy->view.shape[1] % f.groups == 0 && x->view.shape[1] > 0 &&
+               memcmp(f.places, dy->view.shape + 2, f.rank * sizeof *window) == 0;
+    }
+    if (!fits) {
+        ops_invalid("%s: dy: expected the gradient of the convolution of x %s, and a window, got "
+                    "%s",
+                    function, ops_describe(&x->view, text[0]), ops_describe(&dy->view, text[1]));
+        return NULL;
+    }
+    int64_t shape[OPS_MAX_RANK] = {dy->view.shape[1], x->view.shape[1] / f.groups};
+    memcpy(shape + 2, window, f.rank * sizeof *window);
+    f.images = x->view.shape[0];
+    f.inputs = x->view.shape[1] / f.groups;
+    f.outputs = dy->view.shape[1] / f.groups;
+    if (f.images == 0 || f.outputs == 0) {
+        return ops_array_full(x->owner->context, x->view.type, f.rank + 2, shape, 0);
+    }
+    x = ops_convolution_pad(&f, x);
+    ops_array *sum = x ? weights_sum(&f, x, dy) : NULL;
+    return sum ? ops_array_reshape(sum, f.rank + 2, shape) : NULL;
+}
+
+ops_array *ops_array_convolution_weights(const ops_convolution_options *options, ops_array *x,
+                                         ops_array *dy, const int64_t *window)
+{
+    ops_array *const operands[2] = {x, dy};
+    ops_arrays *arrays = ops_compose_begin("ops_array_convolution_weights", operands, 2);
+    return arrays ? ops_compose_end(arrays, weights(options, x, dy, window)) : NULL;
+}

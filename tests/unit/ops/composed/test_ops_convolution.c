@@ -1,0 +1,150 @@
+/* Convolutions: how many kernels they take, fused work on the result, no array left, bad
+ * arguments. hal-conformance compares the values with double precision. */
+#include "ops_arrays.h"
+#include "ops_fixture.h"
+
+#include <ops/convolution.h>
+
+static ops_array *numbers(uint32_t rank, const int64_t *shape, double step)
+{
+    int64_t count = 1;
+    for (uint32_t i = 0; i < rank; i++) {
+        count *= shape[i];
+    }
+    ops_array *line = made(ops_array_iota(test_context, HAL_TYPE_F32, count, -1, step));
+    return made(ops_array_reshape(line, rank, shape));
+}
+
+/* The kernels that an array takes, and its first and last element. */
+static uint64_t kernels_of(ops_array *array, float ends[2])
+{
+    float elements[4096];
+    ok(ops_array_evaluate(&array, 1));
+    const uint64_t kernels = statistics_of(test_context).kernels;
+    const int64_t count = ops_array_get_element_count(made(array));
+    assert_in_range(count, 1, 4096);
+    ok(ops_array_read(array, (uint64_t)count * sizeof *elements, elements));
+    ends[0] = elements[0];
+    ends[1] = elements[count - 1];
+    return kernels;
+}
+
+static void near(float got, double wanted)
+{
+    if (!((double)got >= wanted - 1e-5 && (double)got <= wanted + 1e-5)) {
+        fail_msg("got %g, wanted %g", (double)got, wanted);
+    }
+}
+
+static void kernels_are_counted(void **state)
+{
+    const ops_convolution_options padded = {
+        .size = sizeof padded, .before = {1, 1}, .after = {1, 1}};
+    const ops_convolution_options active = {.size = sizeof active, .activation = OPS_RELU};
+    const ops_convolution_options depthwise = {.size = sizeof depthwise, .groups = 3};
+    const uint64_t arrays = statistics_of(test_context).arrays;
+    float ends[2];
+    ok(ops_scope_begin(test_context));
+    ops_array *x = numbers(4, (int64_t[]){2, 3, 5, 4}, 0.01);
+    ops_array *dot = numbers(4, (int64_t[]){4, 3, 1, 1}, 0.1);
+    ops_array *w = numbers(4, (int64_t[]){4, 3, 3, 3}, 0.01);
+    ops_array *thin = numbers(4, (int64_t[]){3, 1, 2, 2}, 0.1);
+    ops_array *bias = numbers(1, (int64_t[]){4}, 1);
+    ok(ops_array_evaluate((ops_array *[]){x, dot, w, thin, bias}, 5));
+    uint64_t before = statistics_of(test_context).kernels;
+    ops_array *y = ops_array_convolution(&active, x, dot, bias);
+    assert_int_equal(kernels_of(y, ends) - before, 1);
+    before = statistics_of(test_context).kernels;
+    y = ops_array_convolution(&active, x, w, bias);
+    assert_int_equal(kernels_of(y, ends) - before, 2); /* the windows, the product */
+    before = statistics_of(test_context).kernels;
+    y = ops_array_convolution(&padded, x, w, NULL);
+    assert_int_equal(kernels_of(y, ends) - before, 4); /* zeros, x among them */
+    before = statistics_of(test_context).kernels;
+    y = ops_array_convolution(&depthwise, x, thin, NULL);
+    assert_int_equal(kernels_of(y, ends) - before, 1);
+    before = statistics_of(test_context).kernels;
+    y = ops_tanh(ops_array_convolution(&depthwise, x, thin, NULL));
+    assert_int_equal(kernels_of(y, ends) - before, 1);
+    ok(ops_scope_end(test_context));
+    assert_int_equal(statistics_of(test_context).arrays, arrays);
+}
+
+/* With weights -1 and -0.5, of x from -1 to 0.6. */
+static void small_ones_are_right(void **state)
+{
+    float ends[2];
+    for (int fusion = 1; fusion >= 0; fusion--) {
+        ops_context_set_fusion(test_context, fusion);
+        ok(ops_scope_begin(test_context));
+        ops_array *x = numbers(3, (int64_t[]){1, 1, 17}, 0.1);
+        ops_array *w = numbers(3, (int64_t[]){1, 1, 2}, 0.5);
+        ops_array *bias = made(ops_array_full(test_context, HAL_TYPE_F32, 1, (int64_t[]){1}, 4));
+        kernels_of(ops_array_convolution(NULL, x, w, bias), ends);
+        near(ends[0], 1.0 + 0.45 + 4);
+        near(ends[1], -0.5 - 0.3 + 4);
+        kernels_of(ops_array_convolution_transposed(NULL, x, w, NULL, NULL), ends);
+        near(ends[0], 1.0);
+        near(ends[1], -0.3);
+        kernels_of(
+            ops_array_convolution_weights(NULL, x, ops_array_slice(x, 2, 0, 16, 1), (int64_t[]){2}),
+            ends);
+        near(ends[0], 4.4); /* the sum of squares from -1 to 0.5 in steps of 0.1 */
+        ok(ops_scope_end(test_context));
+    }
+    ops_context_set_fusion(test_context, 1);
+}
+
+static void wrong_calls_are_refused(void **state)
+{
+    ops_convolution_options o = {.size = sizeof o};
+    ok(ops_scope_begin(test_context));
+    ops_array *x = numbers(4, (int64_t[]){2, 4, 5, 4}, 0.01);
+    ops_array *w = numbers(4, (int64_t[]){4, 2, 3, 3}, 0.01);
+    ops_array *flat = numbers(2, (int64_t[]){4, 2}, 1), *bias = numbers(1, (int64_t[]){3}, 1);
+    nothing(ops_array_convolution(NULL, x, NULL, NULL), "");
+    nothing(ops_array_convolution(NULL, x, w, NULL), "w: expected [O, C, window]");
+    nothing(ops_array_convolution(NULL, flat, w, NULL), "spatial axes");
+    o.groups = 2;
+    nothing(ops_array_convolution(&o, x, w, bias), "bias: expected f32[4], got f32[3]");
+    nothing(ops_array_convolution(&o, x, ops_array_cast(HAL_TYPE_F64, w), NULL), "float type of x");
+    o.dilation[1] = 2;
+    nothing(ops_array_convolution(&o, x, w, NULL), "of length 4 along spatial axis 1");
+    o.dilation[1] = -1;
+    nothing(ops_array_convolution(&o, x, w, NULL), "options.dilation[1]");
+    o.dilation[1] = 0;
+    nothing(ops_array_convolution_transposed(&o, x, w, NULL, (int64_t[]){0, 1}), "got 0 from 5");
+    nothing(ops_array_convolution_weights(&o, x, x, (int64_t[]){3, 3}), "dy: expected");
+    o.size = 4;
+    nothing(ops_array_convolution(&o, x, w, NULL), "options");
+    nothing(ops_array_windows(x, 2, 6, 1, 1), "expected windows within axis 2");
+    nothing(ops_array_windows(x, 4, 1, 1, 1), "got 4");
+    nothing(ops_array_diagonal(x, 1, -3, 0), "the same was given twice");
+    ok(ops_scope_end(test_context));
+}
+
+static void views_are_right(void **state)
+{
+    static const float wanted[] = {0, 1, 2, 2, 3, 4, 4, 5, 6};
+    static const float above[] = {1, 7, 13}, below[] = {5, 11};
+    float got[9];
+    ok(ops_scope_begin(test_context));
+    ops_array *line = made(ops_array_iota(test_context, HAL_TYPE_F32, 8, 0, 1));
+    ok(ops_array_read(made(ops_array_windows(line, 0, 3, 2, 1)), sizeof got, got));
+    assert_memory_equal(got, wanted, sizeof wanted);
+    ops_array *x = made(ops_array_iota(test_context, HAL_TYPE_F32, 15, 0, 1));
+    x = ops_neg(ops_array_reshape(x, 2, (int64_t[]){3, 5})); /* a view of a deferred array */
+    ok(ops_array_read(ops_neg(ops_array_diagonal(x, 0, 1, 1)), sizeof above, got));
+    assert_memory_equal(got, above, sizeof above);
+    ok(ops_array_read(ops_neg(ops_array_diagonal(x, 0, 1, -1)), sizeof below, got));
+    assert_memory_equal(got, below, sizeof below);
+    ok(ops_scope_end(test_context));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_are_counted), cmocka_unit_test(small_ones_are_right),
+        cmocka_unit_test(wrong_calls_are_refused), cmocka_unit_test(views_are_right)};
+    return RUN_ON_ALL(tests);
+}
