@@ -21,5 +21,6 @@ extern const onnx_operator onnx_index_operators[];
 extern const onnx_operator onnx_matrix_operators[];
 extern const onnx_operator onnx_network_operators[];
 extern const onnx_operator onnx_window_operators[];
+extern const onnx_operator onnx_norm_operators[];
 
 #endif

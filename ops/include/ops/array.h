@@ -179,6 +179,13 @@ HAL_API ops_array *ops_array_binary(ops_binary_function function, ops_array *x, 
 HAL_API ops_array *ops_array_where(ops_array *condition, ops_array *x, ops_array *y);
 HAL_API ops_array *ops_array_cast(hal_type type, ops_array *x);
 
+/* x in an integer type, wrapped: the whole number towards zero of each element modulo 2^n, as C and
+ * PyTorch convert where they define it, and as they do in practice elsewhere. Floats beyond 63 bits
+ * (to U64: 64) saturate first, and NaN gives 0. Other types: as ops_array_cast. From floats the
+ * device needs I64.
+ * Ownership, Threads, Errors: as ops_array_unary. */
+HAL_API ops_array *ops_array_cast_wrapping(hal_type type, ops_array *x);
+
 /* f(x, y) with a scalar of the other operand's type, which the caller does not have to release: the
  * scalar is rounded to that type.
  * Ownership, Threads, Errors: as ops_array_unary. */

@@ -2,8 +2,9 @@
  *
  * They are matrix products: windows of the input are copied to a matrix, whose product with the
  * weights is the result. So bounds and precision are those of ops_array_matmul, and bias and
- * activation are part of the product's kernel. With one channel per group, slices of the input are multiplied and added
- * elementwise instead. Windows of 1 element, 1 apart, without padding are not copied. */
+ * activation are part of the product's kernel. With one channel per group, slices of the input are
+ * multiplied and added elementwise instead. Windows of 1 element, 1 apart, without padding are not
+ * copied. */
 #ifndef OPS_CONVOLUTION_H
 #define OPS_CONVOLUTION_H
 
@@ -34,14 +35,15 @@ typedef struct ops_convolution_options {
     int64_t after[OPS_MAX_SPATIAL];    /* zeros added at the end of each axis */
 } ops_convolution_options;
 
-/* y[n, o, p...] = activation(bias[o] + the sum over c and k of w[o, c, k...] xp[n, g C + c, p stride + k
- * dilation...], where xp is x with its padding, and g the group of o. x is [N, groups C, lengths],
- * w [O, C, window], the bias [O] or null, y [N, O, places]; with channels_last x is [N, lengths,
- * groups C] and y [N, places, O]. Correlation, as in PyTorch: the window is not turned.
+/* y[n, o, p...] = activation(bias[o] + the sum over c and k of w[o, c, k...] xp[n, g C + c, p
+ * stride + k dilation...]), where xp is x with its padding, and g the group of o. x is [N, groups
+ * C, lengths], w [O, C, window], the bias [O] or null, y [N, O, places]; with channels_last x is
+ * [N, lengths, groups C] and y [N, places, O]. Correlation, as in PyTorch: the window is not
+ * turned.
  *
- * Each element is a sum of C times the window's elements, with the bound of ops_gemm; of one channel
- * per group in F32 for narrow floats, rounded once. Temporary memory: x with its padding, if it has
- * any, and OPS_CONVOLUTION_BYTES. Null `options`: the defaults.
+ * Each element is a sum of C times the window's elements, with the bound of ops_gemm; of one
+ * channel per group in F32 for narrow floats, rounded once. Temporary memory: x with its padding,
+ * if it has any, and OPS_CONVOLUTION_BYTES. Null `options`: the defaults.
  * Ownership: the scope's or the caller's. Threads: the queue's. Errors: null, INVALID_ARGUMENT with
  * the shapes; as ops_array_matmul. */
 HAL_API ops_array *ops_array_convolution(const ops_convolution_options *options, ops_array *x,

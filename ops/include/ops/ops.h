@@ -22,12 +22,16 @@
 #include <ops/comm.h>
 #include <ops/dlpack.h>
 #include <ops/index.h>
+#include <ops/normalisation.h>
 #include <ops/normwise.h>
 #include <ops/pointwise.h>
+#include <ops/pooling.h>
 #include <ops/random.h>
 #include <ops/reduce.h>
 #include <ops/scan.h>
+#include <ops/shape.h>
 #include <ops/sort.h>
+#include <ops/statistics.h>
 #include <ops/tensor.h>
 
 #endif

@@ -244,16 +244,19 @@ bool ops_arrays_scope_has(const ops_arrays *arrays, const ops_array *node)
     return node->in_scope && at == node;
 }
 
-ops_array *ops_arrays_close_scope_with(ops_arrays *arrays, ops_array *result)
+void ops_arrays_close_scope_with(ops_arrays *arrays, ops_array *const *results, uint32_t count)
 {
-    if (result) {
-        ops_node_leave_scope(result);
+    for (uint32_t i = 0; i < count; i++) {
+        if (results[i]) {
+            ops_node_leave_scope(results[i]);
+        }
     }
     ops_arrays_close_scope(arrays);
-    if (result && arrays->scope) {
-        scope_add(arrays->scope, result);
+    for (uint32_t i = 0; i < count && arrays->scope; i++) {
+        if (results[i]) {
+            scope_add(arrays->scope, results[i]);
+        }
     }
-    return result;
 }
 
 ops_array *ops_node_create(ops_arrays *arrays)

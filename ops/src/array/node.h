@@ -212,9 +212,9 @@ void ops_node_leave_scope(ops_array *node);
 /* Whether the innermost scope holds a node. */
 bool ops_arrays_scope_has(const ops_arrays *arrays, const ops_array *node);
 
-/* Closes the innermost scope, except for `result`, an array in it, which becomes one of the scope
- * around it or of the caller. Null is allowed. Returns the result. */
-ops_array *ops_arrays_close_scope_with(ops_arrays *arrays, ops_array *result);
+/* Closes the innermost scope, except for `results`, different arrays in it, which become arrays of
+ * the scope around it or of the caller. Some may be null. */
+void ops_arrays_close_scope_with(ops_arrays *arrays, ops_array *const *results, uint32_t count);
 
 /* Makes a deferred node one in memory. Takes the caller's reference to the buffer, and removes the
  * node's uses of its operands. */

@@ -11,10 +11,18 @@ ops_arrays *ops_compose_begin(const char *function, ops_array *const *operands, 
 
 ops_array *ops_compose_end(ops_arrays *arrays, ops_array *result)
 {
-    if (result && !ops_arrays_scope_has(arrays, result)) {
-        result = ops_compose_view(result); /* of an operand */
+    ops_compose_end_all(arrays, &result, 1);
+    return result;
+}
+
+void ops_compose_end_all(ops_arrays *arrays, ops_array **results, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (results[i] && !ops_arrays_scope_has(arrays, results[i])) {
+            results[i] = ops_compose_view(results[i]); /* of an operand */
+        }
     }
-    return ops_arrays_close_scope_with(arrays, result);
+    ops_arrays_close_scope_with(arrays, results, count);
 }
 
 ops_array *ops_compose_view(ops_array *x)
@@ -51,6 +59,27 @@ ops_array *ops_compose_slice(ops_array *x, uint32_t axis, int64_t start, int64_t
     return x && start == 0 && step == 1 && count == x->view.shape[axis]
                ? x
                : ops_array_slice(x, (int32_t)axis, start, count, step);
+}
+
+uint64_t ops_compose_bytes(uint64_t bytes, const int64_t *lengths, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (__builtin_mul_overflow(bytes, (uint64_t)lengths[i], &bytes)) {
+            return UINT64_MAX;
+        }
+    }
+    return bytes;
+}
+
+ops_array *ops_compose_count(ops_context *context, uint32_t rank, uint32_t axis, int64_t count,
+                             int64_t start, int64_t step)
+{
+    int64_t shape[OPS_MAX_RANK];
+    for (uint32_t i = 0; i < rank; i++) {
+        shape[i] = i == axis ? count : 1;
+    }
+    ops_array *line = ops_array_iota(context, HAL_TYPE_I64, count, (double)start, (double)step);
+    return line ? ops_array_reshape(line, rank, shape) : NULL;
 }
 
 double ops_compose_least(hal_type type)

@@ -15,6 +15,10 @@ ops_arrays *ops_compose_begin(const char *function, ops_array *const *operands, 
  * caller; an operand becomes a view of itself. */
 ops_array *ops_compose_end(ops_arrays *arrays, ops_array *result);
 
+/* The same for several results, of which some may be null; the list is changed. No array is in it
+ * twice. */
+void ops_compose_end_all(ops_arrays *arrays, ops_array **results, uint32_t count);
+
 /* A view of the same elements. */
 ops_array *ops_compose_view(ops_array *x);
 
@@ -33,6 +37,13 @@ ops_array *ops_compose_cast(hal_type type, ops_array *x);
 /* Slices an axis that it leaves as it is where the part is all of it. */
 ops_array *ops_compose_slice(ops_array *x, uint32_t axis, int64_t start, int64_t count,
                              int64_t step);
+
+/* bytes times all lengths, or UINT64_MAX where that is more. */
+uint64_t ops_compose_bytes(uint64_t bytes, const int64_t *lengths, uint32_t count);
+
+/* The numbers start, start + step, ... of type I64 along an axis of an array of that rank. */
+ops_array *ops_compose_count(ops_context *context, uint32_t rank, uint32_t axis, int64_t count,
+                             int64_t start, int64_t step);
 
 /* The least value of a type, -infinity of floats that have it. */
 double ops_compose_least(hal_type type);

@@ -1,11 +1,15 @@
 /* Convolutions as matrix products of windows; of one channel per group as sums of slices. */
 #include "convolution.h"
+#include "tensor/context.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Elements of a window of which slices are added; windows with more are copied. */
 enum { MAX_SLICES = 64 };
+
+/* Products of one call: 4 TiB of windows. */
+enum { MAX_PIECES = 65536 };
 
 static hal_status check_number(const char *function, const char *name, uint32_t axis, int64_t value,
                                int64_t least)
@@ -265,17 +269,26 @@ static ops_array *compute_piece(const ops_convolution_form *f, ops_array *x, ops
 }
 
 /* Pieces: images that fit into the limit together, and of one image lines along the first spatial
- * axis. */
-static void choose_pieces(const ops_convolution_form *f, hal_type type, int64_t *images,
-                          int64_t *lines)
+ * axis. Errors: INVALID_ARGUMENT for more than a program can want. */
+static hal_status choose_pieces(const ops_convolution_form *f, hal_type type,
+                                const ops_convolution_tuning *tuning, int64_t *images,
+                                int64_t *lines)
 {
-    const uint64_t line = (uint64_t)(f->groups * f->inputs) * hal_type_size(type) *
-                          (uint64_t)ops_convolution_volume(f, f->window) *
-                          (uint64_t)(ops_convolution_volume(f, f->places) / f->places[0]);
+    uint64_t line = (uint64_t)f->groups * (uint64_t)f->inputs * hal_type_size(type);
+    line = ops_compose_bytes(line, f->window, f->rank);
+    line = ops_compose_bytes(line, f->places + 1, f->rank - 1);
     const uint64_t most = line < OPS_CONVOLUTION_BYTES ? OPS_CONVOLUTION_BYTES / line : 1;
     *lines = most < (uint64_t)f->places[0] ? (int64_t)most : f->places[0];
-    *images = (int64_t)(most / (uint64_t)f->places[0]);
+    *images = (int64_t)(tuning->image_bytes / line / (uint64_t)f->places[0]);
     *images = *images < 1 ? 1 : *images > f->images ? f->images : *images;
+    const int64_t across = (f->images - 1) / *images + 1, down = (f->places[0] - 1) / *lines + 1;
+    return across <= MAX_PIECES && down <= MAX_PIECES / across
+               ? HAL_OK
+               : ops_invalid("%s: x: expected a convolution of at most %d pieces of %llu bytes of "
+                             "windows, got %lld images of %lld; cut x",
+                             f->function, (int)MAX_PIECES,
+                             (unsigned long long)OPS_CONVOLUTION_BYTES, (long long)across,
+                             (long long)down);
 }
 
 /* The piece of `images` from `first` on and `lines` from `line` on: [N, groups O, places]. */
@@ -308,7 +321,11 @@ ops_array *ops_convolution_compute(const ops_convolution_form *f, ops_array *x, 
     if (f->images == 0 || f->groups * f->outputs == 0) {
         return ops_array_full(x->owner->context, x->view.type, f->rank + 2, shape, 0);
     }
-    choose_pieces(f, x->view.type, &images, &lines);
+    uint64_t bytes;
+    if (ops_check_shape(f->function, x->view.type, f->rank + 2, shape, &bytes) ||
+        choose_pieces(f, x->view.type, &x->owner->context->tuning->convolution, &images, &lines)) {
+        return NULL;
+    }
     const int64_t across = (f->images + images - 1) / images;
     const int64_t down = (f->places[0] + lines - 1) / lines;
     ops_array **parts = calloc((size_t)(across + down), sizeof(ops_array *));

@@ -25,7 +25,8 @@ typedef struct ops_convolution_form {
 hal_status ops_convolution_begin(const char *function, const ops_convolution_options *options,
                                  uint32_t rank, ops_convolution_form *form);
 
-/* Computes `places` from the other lengths. Errors: INVALID_ARGUMENT for windows that do not fit. */
+/* Computes `places` from the other lengths. Errors: INVALID_ARGUMENT for windows that do not
+ * fit. */
 hal_status ops_convolution_places(ops_convolution_form *form);
 
 /* A view of an array of the caller with the channels second, and back. */

@@ -73,11 +73,12 @@ ops_array *ops_array_convolution(const ops_convolution_options *options, ops_arr
 static hal_status transposed_length(ops_convolution_form *f, uint32_t i, int64_t places,
                                     const int64_t *lengths)
 {
-    const int64_t reach = (f->window[i] - 1) * f->dilation[i];
-    const int64_t least = (places - 1) * f->stride[i] + reach + 1 - f->before[i] - f->after[i];
-    f->places[i] = lengths ? lengths[i] : least;
-    if (places < 1 || places > INT32_MAX || f->window[i] < 1 || f->window[i] > INT32_MAX ||
-        f->places[i] < 1 || f->places[i] > INT32_MAX) {
+    const bool fits =
+        places >= 1 && places <= INT32_MAX && f->window[i] >= 1 && f->window[i] <= INT32_MAX;
+    const int64_t reach = fits ? (f->window[i] - 1) * f->dilation[i] : 0;
+    const int64_t spread = fits ? (places - 1) * f->stride[i] : 0;
+    f->places[i] = lengths ? lengths[i] : spread + reach + 1 - f->before[i] - f->after[i];
+    if (!fits || f->places[i] < 1 || f->places[i] > INT32_MAX) {
         return ops_invalid("%s: lengths: expected 1 to 2^31 - 1 along spatial axis %u, got %lld "
                            "from %lld places and a window of %lld",
                            f->function, i, (long long)f->places[i], (long long)places,
@@ -191,9 +192,9 @@ static ops_array *weights_of_images(const ops_convolution_form *f, ops_array *x,
 static ops_array *weights_sum(const ops_convolution_form *f, ops_array *x, ops_array *dy)
 {
     const hal_type type = x->view.type;
-    const uint64_t image = (uint64_t)(f->groups * f->inputs) * hal_type_size(type) *
-                           (uint64_t)ops_convolution_volume(f, f->window) *
-                           (uint64_t)ops_convolution_volume(f, f->places);
+    uint64_t image = (uint64_t)f->groups * (uint64_t)f->inputs * hal_type_size(type);
+    image = ops_compose_bytes(image, f->window, f->rank);
+    image = ops_compose_bytes(image, f->places, f->rank);
     int64_t images = image < OPS_CONVOLUTION_BYTES ? (int64_t)(OPS_CONVOLUTION_BYTES / image) : 1;
     images = images < f->images ? images : f->images;
     if (images < f->images) {
@@ -247,6 +248,10 @@ static ops_array *weights(const ops_convolution_options *options, ops_array *x, 
     f.images = x->view.shape[0];
     f.inputs = x->view.shape[1] / f.groups;
     f.outputs = dy->view.shape[1] / f.groups;
+    uint64_t bytes;
+    if (ops_check_shape(function, x->view.type, f.rank + 2, shape, &bytes)) {
+        return NULL;
+    }
     if (f.images == 0 || f.outputs == 0) {
         return ops_array_full(x->owner->context, x->view.type, f.rank + 2, shape, 0);
     }

@@ -69,6 +69,7 @@ const ops_tuning ops_tuning_gpu = {
              .stores_by_parts = true,
              .softmax_is_online = true},
     /* Some drivers' copies reach a quarter of a kernel's rate. */
+    .convolution = {.image_bytes = 64 << 20},
     .scan = {.shares_lines = true,
              .min_shared_length = 64,
              .unit_items = 2048,

@@ -74,6 +74,9 @@ const ops_tuning ops_tuning_processor = {
              .rest_by_chunks = true,
              .all_items_store = true,
              .stores_costly = true},
+    /* Windows that stay in a cache: 3 images of 37 x 54 x 36 with windows of 5 x 5, 21 MiB, took
+     * 14.8 ms in one product, 3.6 ms in three of 7 MiB (EPYC, 2 threads). */
+    .convolution = {.image_bytes = 4 << 20},
     .scan = {.unit_items = 64, .min_part_length = 256},
     .copy = {.min_kernel_bytes = UINT64_MAX, .min_split_bytes = 65536, .copies_alone = true},
     .compile = {.fast_ns = 4000000, .eager_plans = 16, .launch_ns = 1000, .bytes_per_ns = 15},

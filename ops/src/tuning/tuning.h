@@ -187,6 +187,11 @@ typedef struct ops_scan_tuning {
                                   than the work-items of a busy device by this factor */
 } ops_scan_tuning;
 
+/* Convolutions (composed/convolution.c). */
+typedef struct ops_convolution_tuning {
+    uint64_t image_bytes; /* most windows of several images in one product */
+} ops_convolution_tuning;
+
 typedef struct ops_tuning {
     const char *device_class;
     int64_t index32_limit;  /* counts and indices below it have 32 bits; at most 2^31 */
@@ -198,6 +203,7 @@ typedef struct ops_tuning {
     ops_fold_tuning fold;
     ops_rows_tuning rows;
     ops_scan_tuning scan;
+    ops_convolution_tuning convolution;
     ops_copy_tuning copy;
     ops_compile_tuning compile;
     ops_gemm_tuning gemm;

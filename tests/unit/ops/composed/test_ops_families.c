@@ -1,0 +1,148 @@
+/* Families made of array calls: how many kernels they take, that no array is left, casts that wrap,
+ * bad arguments. hal-conformance compares the values with double precision. */
+#include "ops_arrays.h"
+#include "ops_fixture.h"
+
+#include <ops/normalisation.h>
+#include <ops/pooling.h>
+#include <ops/shape.h>
+#include <ops/statistics.h>
+
+static ops_array *numbers(hal_type type, uint32_t rank, const int64_t *shape)
+{
+    int64_t count = 1;
+    for (uint32_t i = 0; i < rank; i++) {
+        count *= shape[i];
+    }
+    ops_array *line = made(ops_array_iota(test_context, type, count, -4, 1));
+    ops_array *array = made(ops_array_reshape(line, rank, shape));
+    ops_array_release(line);
+    ok(ops_array_evaluate(&array, 1));
+    return array;
+}
+
+/* Evaluates an array, and compares the kernels that it takes. */
+static void takes(ops_array *array, uint64_t kernels)
+{
+    const uint64_t before = statistics_of(test_context).kernels;
+    made(array);
+    ok(ops_array_evaluate(&array, 1));
+    const uint64_t taken = statistics_of(test_context).kernels - before;
+    if (taken != kernels) {
+        fail_msg("%d kernels of rank %u, wanted %d", (int)taken, ops_array_get_rank(array),
+                 (int)kernels);
+    }
+}
+
+static void normalisations_are_few_kernels(void **state)
+{
+    const ops_normalised none = {NULL, NULL};
+    const uint64_t arrays = statistics_of(test_context).arrays;
+    ok(ops_scope_begin(test_context));
+    ops_array *x = numbers(HAL_TYPE_F32, 3, (int64_t[]){4, 6, 8}), *mean, *scale;
+    ops_array *w = numbers(HAL_TYPE_F32, 1, (int64_t[]){8});
+    ops_array *v = numbers(HAL_TYPE_F32, 1, (int64_t[]){6});
+    takes(ops_relu(ops_array_layer_norm(x, 1, w, w, 1e-5, none)), 1);
+    takes(ops_array_rms_norm(x, 1, w, 1e-5, none), 1);
+    takes(ops_array_layer_norm(x, 2, NULL, NULL, 1e-5, none), 1);
+    takes(ops_relu(ops_array_batch_norm_given(x, v, v, v, v, 9)), 2); /* one of channels */
+    ops_array *y = ops_array_layer_norm(x, 1, w, w, 1e-5, (ops_normalised){&mean, &scale});
+    assert_int_equal(ops_array_get_element_count(mean), 24);
+    assert_int_equal(ops_array_get_element_count(scale), 24);
+    ok(ops_array_evaluate((ops_array *[]){y, mean, scale}, 3));
+    ok(ops_scope_end(test_context));
+    assert_int_equal(statistics_of(test_context).arrays, arrays);
+}
+
+static void pooling_is_one_kernel(void **state)
+{
+    const ops_pool_options o = {.size = sizeof o, .window = {3, 3}, .stride = {2, 2}};
+    const ops_pool_options padded = {
+        .size = sizeof o, .window = {2, 2}, .before = {1, 1}, .after = {1, 1}};
+    ok(ops_scope_begin(test_context));
+    ops_array *x = numbers(HAL_TYPE_F32, 4, (int64_t[]){1, 2, 9, 9});
+    takes(ops_array_pool(OPS_POOL_MAX, &o, x, NULL), 1);
+    takes(ops_relu(ops_array_pool(OPS_POOL_AVERAGE, &o, x, NULL)), 1);
+    takes(ops_array_pool(OPS_POOL_MAX, &padded, x, NULL), 3);
+    takes(ops_array_adaptive_pool(OPS_POOL_AVERAGE, (int64_t[]){3, 3}, 0, x), 2);
+    ok(ops_scope_end(test_context));
+}
+
+/* Both owners: the caller without a scope, who releases each result, and an operand that is its own
+ * result. */
+static void results_belong_to_the_caller(void **state)
+{
+    const int64_t none[2] = {0, 0};
+    const uint64_t arrays = statistics_of(test_context).arrays;
+    ops_array *x = numbers(HAL_TYPE_F32, 1, (int64_t[]){6}), *at, *often;
+    ops_array *same = made(ops_array_pad(OPS_PAD_EDGE, none, none, 0, x));
+    ops_array *again = made(ops_array_unique(x, &at, &often));
+    assert_ptr_not_equal(same, x);
+    assert_int_equal(ops_array_get_length(again, 0), 6);
+    release_all(same, again, at, often);
+    float got[6];
+    ok(ops_array_read(x, sizeof got, got));
+    assert_true(got[0] == -4 && got[5] == 1);
+    ops_array_release(x);
+    assert_int_equal(statistics_of(test_context).arrays, arrays);
+}
+
+static void casts_wrap(void **state)
+{
+    static const float given[6] = {300, -1, 3e9F, -129.9F, 1e30F, NAN};
+    static const int8_t small[6] = {44, -1, 0, 127, -1, 0};
+    static const uint64_t large[3] = {300, UINT64_MAX, 3000000000u};
+    int8_t got[6];
+    uint64_t wide[6];
+    ok(ops_scope_begin(test_context));
+    ops_array *x = ops_array_from_host(test_context, HAL_TYPE_F32, 1, (int64_t[]){6}, given);
+    ok(ops_array_read(made(ops_array_cast_wrapping(HAL_TYPE_I8, x)), sizeof got, got));
+    assert_memory_equal(got, small, sizeof small);
+    ok(ops_array_read(made(ops_array_cast_wrapping(HAL_TYPE_U64, x)), sizeof wide, wide));
+    assert_memory_equal(wide, large, sizeof large);
+    assert_true(wide[4] == UINT64_MAX && wide[5] == 0);
+    x = made(ops_array_iota(test_context, HAL_TYPE_I32, 6, 254, 1));
+    ok(ops_array_read(made(ops_array_cast_wrapping(HAL_TYPE_I8, x)), sizeof got, got));
+    assert_memory_equal(got, ((int8_t[]){-2, -1, 0, 1, 2, 3}), sizeof got);
+    ok(ops_scope_end(test_context));
+}
+
+static void wrong_calls_are_refused(void **state)
+{
+    ops_pool_options o = {.size = sizeof o, .window = {3, 3}};
+    const ops_normalised none = {NULL, NULL};
+    ops_array *places;
+    ok(ops_scope_begin(test_context));
+    ops_array *x = numbers(HAL_TYPE_F32, 4, (int64_t[]){1, 4, 5, 5});
+    ops_array *i = numbers(HAL_TYPE_I32, 1, (int64_t[]){4});
+    ops_array *v = numbers(HAL_TYPE_F32, 1, (int64_t[]){3});
+    nothing(ops_array_pool(OPS_POOL_AVERAGE, &o, x, &places), "places: expected null");
+    nothing(ops_array_pool(OPS_POOL_MAX, &o, i, NULL), "lengths");
+    nothing(ops_array_pool(OPS_POOL_MAX, NULL, x, NULL), "options");
+    o.before[0] = 3;
+    nothing(ops_array_pool(OPS_POOL_MAX, &o, x, NULL), "options.before[0]");
+    nothing(ops_array_adaptive_pool(OPS_POOL_MAX, (int64_t[]){0, 1}, 0, x), "places");
+    nothing(ops_array_layer_norm(x, 5, NULL, NULL, 0, none), "x: expected floats");
+    nothing(ops_array_layer_norm(x, 1, v, NULL, 0, none), "weight: expected 5 elements");
+    nothing(ops_array_group_norm(x, 3, NULL, NULL, 0, none), "x: expected floats");
+    nothing(ops_array_batch_norm(i, NULL, NULL, 0, none), "x: expected floats");
+    nothing(ops_array_pad(OPS_PAD_WRAP, NULL, NULL, 0, x), "two lists of 4 numbers");
+    nothing(ops_array_flip((int32_t[]){4}, 1, x), "got 4");
+    nothing(ops_array_tile((int64_t[]){1, 1, -1, 1}, x), "repeats[2]");
+    nothing(ops_array_lower_triangle(0, i), "at least two axes");
+    nothing(ops_array_variance(NULL, 0, 0, 1, i), "expected floats");
+    nothing(ops_array_search_sorted(x, v, 0), "sorted: expected rank 1");
+    nothing(ops_array_bin_count(4, v, NULL), "expected i32 or i64");
+    nothing(ops_array_masked_select(x, v), "mask: expected bool");
+    nothing(ops_array_scan_places(OPS_SCAN_SUM, 0, i), "OPS_SCAN_MAX or OPS_SCAN_MIN");
+    ok(ops_scope_end(test_context));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(normalisations_are_few_kernels), cmocka_unit_test(pooling_is_one_kernel),
+        cmocka_unit_test(results_belong_to_the_caller), cmocka_unit_test(casts_wrap),
+        cmocka_unit_test(wrong_calls_are_refused)};
+    return RUN_ON_ALL(tests);
+}
