@@ -65,7 +65,7 @@ static void group_along_axis_by_vectors(const ops_fold_tuning *tuning, int64_t o
                                         int64_t length, uint32_t items, ops_reduce_layout *group)
 {
     const uint32_t vector = tuning->vector_items;
-    const bool is_short = outputs >= 64 && length < tuning->min_shared_axis;
+    const bool is_short = outputs >= vector && length < tuning->min_shared_axis;
     if (is_short && (length < tuning->min_side_axis || items < vector * vector)) {
         group->outputs = share_of_vectors(vector, (uint64_t)outputs, items);
         return;

@@ -300,7 +300,7 @@ typedef struct program {
 
 static const program programs[] = {
     {"pointwise", pointwise, SHAPES, 14, 2},
-    {"reduction", reduction, SHAPES, 31, 10},
+    {"reduction", reduction, SHAPES, 32, 10},
     {"long columns", long_columns, 1, 4, 4},
     {"softmax", softmax, SHAPES, 14, 4},
     {"layer norm", layer_norm, SHAPES, 15, 3},
