@@ -208,7 +208,7 @@ void direct_close(direct *opened)
 
 /* ---- Work ---- */
 
-hal_status direct_submit(direct *opened, uint32_t queue, uint32_t pattern, bool is_unknown)
+hal_status direct_submit(direct *opened, uint32_t queue, uint32_t pattern, direct_work work)
 {
     const uint32_t scalars[2] = {pattern, 0};
     const hal_binding binding = {
@@ -217,10 +217,10 @@ hal_status direct_submit(direct *opened, uint32_t queue, uint32_t pattern, bool 
         {.kind = HAL_COMMAND_FILL, .binding_count = 1, .scalar_bytes = 4, .grid = {1, 1, 1}},
         {.kind = 0x7fff, .flags = HAL_COMMAND_BARRIER, .grid = {1, 1, 1}}};
     const hal_batch batch = {.size = sizeof batch,
-                             .command_count = is_unknown ? 2 : 1,
+                             .command_count = work == DIRECT_FILL_UNKNOWN ? 2 : 1,
                              .binding_count = 1,
                              .scalar_bytes = sizeof scalars,
-                             .commands = commands,
+                             .commands = commands + (work == DIRECT_UNKNOWN),
                              .bindings = &binding,
                              .scalars = (const uint8_t *)scalars};
     const uint64_t value = opened->submitted[queue] + 1;

@@ -47,8 +47,13 @@ hal_status direct_make(direct *opened);
 /* Destroys what is there, the instance too. */
 void direct_close(direct *opened);
 
-/* Submits a fill of all words, and after it a command of a kind that no version has. */
-hal_status direct_submit(direct *opened, uint32_t queue, uint32_t pattern, bool is_unknown);
+typedef enum direct_work {
+    DIRECT_FILL,         /* of all words */
+    DIRECT_FILL_UNKNOWN, /* and after it a command of a kind that no version has */
+    DIRECT_UNKNOWN       /* that alone */
+} direct_work;
+
+hal_status direct_submit(direct *opened, uint32_t queue, uint32_t pattern, direct_work work);
 
 /* Waits for the last value of a queue. */
 hal_status direct_wait(direct *opened, uint32_t queue, uint64_t timeout_ns);

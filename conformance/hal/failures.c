@@ -21,7 +21,7 @@ static direct *device_with_words(case_run *run)
     case_ok(run, direct_open(run, d), "device_open of a second instance");
     case_ok(run, direct_make(d), "memory and queues of a second instance");
     for (uint32_t queue = 0; queue < DIRECT_QUEUES; queue++) {
-        case_ok(run, direct_submit(d, queue, FIRST, false), "submit");
+        case_ok(run, direct_submit(d, queue, FIRST, DIRECT_FILL), "submit");
         case_ok(run, direct_wait(d, queue, DIRECT_LIMIT_NS), "wait");
     }
     direct_check_words(run, d, FIRST, "a fill");
@@ -48,7 +48,7 @@ static void stays_lost(case_run *run, direct *d, uint64_t failed, bool was_submi
     }
     for (uint32_t queue = 0; queue < DIRECT_QUEUES; queue++) {
         direct_forget(d);
-        lost_check(run, d, queue, direct_submit(d, queue, LATER, false),
+        lost_check(run, d, queue, direct_submit(d, queue, LATER, DIRECT_FILL),
                    queue == 0 ? "a later submit" : "a later submit to another queue");
     }
     const hal_status before = direct_wait(d, 1, DIRECT_LIMIT_NS);
@@ -63,7 +63,7 @@ static void refused_check(case_run *run, direct *d)
     case_check(run, direct_has_message(d, 0), "a refused batch has no message");
     case_ok(run, direct_wait(d, 0, DIRECT_LIMIT_NS), "wait after a refused batch");
     direct_check_words(run, d, FIRST, "after a batch that submit refused");
-    case_ok(run, direct_submit(d, 0, LATER, false), "submit after a refused batch");
+    case_ok(run, direct_submit(d, 0, LATER, DIRECT_FILL), "submit after a refused batch");
     case_ok(run, direct_wait(d, 0, DIRECT_LIMIT_NS), "wait");
     direct_check_words(run, d, LATER, "a fill after a refused batch");
 }
@@ -84,9 +84,10 @@ static void failure_check(case_run *run, direct *d, hal_status status, const cha
 
 static void unknown_command(case_run *run, const void *parameters)
 {
+    const direct_work work = *(const direct_work *)parameters;
     direct *d = device_with_words(run);
     direct_forget(d);
-    failure_check(run, d, direct_submit(d, 0, FAILING, true), "a batch with an unknown command");
+    failure_check(run, d, direct_submit(d, 0, FAILING, work), "a batch with an unknown command");
 }
 
 static void work_fails(case_run *run, const void *parameters)
@@ -97,7 +98,7 @@ static void work_fails(case_run *run, const void *parameters)
     }
     direct_forget(d);
     d->faults->queue_fail_next(d->queues[0]);
-    const hal_status status = direct_submit(d, 0, FAILING, false);
+    const hal_status status = direct_submit(d, 0, FAILING, DIRECT_FILL);
     case_check(run, status == HAL_OK || status == HAL_ERROR_DEVICE_LOST,
                "the batch that fails: submit gave %s", hal_status_name(status));
     failure_check(run, d, status, "the batch that fails");
@@ -113,7 +114,7 @@ static bool program_runs(case_run *run, direct *d, hal_ir_kernel *ir)
         status = d->table->kernel_create(d->device, ir, &kernel);
         if (status == HAL_OK) {
             d->table->kernel_destroy(d->device, kernel);
-            status = direct_submit(d, 0, FAILING, false);
+            status = direct_submit(d, 0, FAILING, DIRECT_FILL);
         }
     }
     status = status == HAL_OK ? direct_wait(d, 0, DIRECT_LIMIT_NS) : status;
@@ -157,7 +158,9 @@ static void host_memory(case_run *run, const void *parameters)
 
 void cases_hal_failures(case_list *list)
 {
-    case_add(list, unknown_command, NULL, 0, "failures/unknown_command");
+    static const direct_work works[] = {DIRECT_FILL_UNKNOWN, DIRECT_UNKNOWN};
+    case_add(list, unknown_command, &works[0], sizeof works[0], "failures/unknown_command");
+    case_add(list, unknown_command, &works[1], sizeof works[1], "failures/unknown_alone");
     case_add(list, work_fails, NULL, 0, "failures/work");
     case_add(list, host_memory, NULL, 0, "failures/host_memory");
 }

@@ -2,6 +2,7 @@
 #include <hal/hal.h>
 
 #include "case/cases.h"
+#include "hal/direct.h"
 #include "hal/fixture.h"
 
 #include <dirent.h>
@@ -326,6 +327,18 @@ static void map_turn(case_run *run, uint32_t turn)
     case_ok(run, hal_device_trim(run->device), "hal_device_trim");
 }
 
+/* The device under test once more, in an instance of the case: hal has one for all that opens it. */
+static void device_turn(case_run *run, uint32_t turn)
+{
+    static direct *opened;
+    const size_t before = run->object_count;
+    opened = opened ? opened : direct_host(run);
+    const hal_status status = direct_open(run, opened);
+    direct_close(opened);
+    case_ok(run, status, "device_open");
+    case_release(run, before);
+}
+
 typedef struct leak_source {
     const char *name;
     void (*work)(case_run *run, uint32_t turn);
@@ -335,7 +348,8 @@ typedef struct leak_source {
 static const leak_source leak_sources[] = {
     {"batches", flush_batch, 500},         {"waits", wait_turn, 500},
     {"cross_waits", cross_wait_turn, 500}, {"queues", queue_turn, 100},
-    {"kernels", create_kernel, 40},        {"mapped_memory", map_turn, 100}};
+    {"kernels", create_kernel, 40},        {"mapped_memory", map_turn, 100},
+    {"devices", device_turn, 40}};
 
 /* Fails if the process has, after each round, one more descriptor, thread or mapping for every
  * second turn, or cannot open any file. A round that takes long is cut short. */

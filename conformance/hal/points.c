@@ -122,10 +122,10 @@ static void several_queues(case_run *run, const void *parameters)
     }
 }
 
-/* A batch that waits for eight queues, each of which has work. */
-static void eight_waits(case_run *run, const void *parameters)
+/* A batch that waits for twenty queues, each of which has work. */
+static void twenty_waits(case_run *run, const void *parameters)
 {
-    enum { QUEUES = 8, COUNT = 20000, TIMES = 4 };
+    enum { QUEUES = 20, COUNT = 20000, TIMES = 4 };
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1), *made[QUEUES], *seen[QUEUES];
     hal_queue *queues[QUEUES];
@@ -148,7 +148,7 @@ static void eight_waits(case_run *run, const void *parameters)
     }
     for (uint32_t i = 0; i < QUEUES; i++) {
         words_check(run, run->queue, seen[i], COUNT, (i + 2) + 2 * i, i + 2,
-                    "what one of eight queues made");
+                    "what one of twenty queues made");
     }
 }
 
@@ -269,7 +269,7 @@ static void many_values(case_run *run, const void *parameters)
 /* Each of twelve queues adds to the words of the one before it. */
 static void many_queues(case_run *run, const void *parameters)
 {
-    enum { QUEUES = 12, COUNT = 1000 };
+    enum { QUEUES = 40, COUNT = 1000 };
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *words = words_create(run, run->queue, COUNT, 0, 1);
     hal_queue *last = run->queue;
@@ -625,10 +625,10 @@ void cases_hal_points(case_list *list)
     case_add(list, future_point, NULL, 0, "points/never_given");
     case_add(list, across_queues, NULL, 0, "points/across_queues");
     case_add(list, several_queues, NULL, 0, "points/several_queues");
-    case_add(list, eight_waits, NULL, 0, "points/eight_waits");
+    case_add(list, twenty_waits, NULL, 0, "points/twenty_waits");
     case_add(list, chain_of_waits, NULL, 0, "points/chain_of_waits");
     case_add(list, many_values, NULL, 0, "points/more_than_65536");
-    case_add(list, many_queues, NULL, 0, "points/twelve_queues");
+    case_add(list, many_queues, NULL, 0, "points/forty_queues");
     case_add(list, ping_pong, NULL, 0, "points/ping_pong");
     case_add(list, same_queue, NULL, 0, "points/of_the_same_queue");
     case_add(list, time_limit, NULL, 0, "points/time_limit");

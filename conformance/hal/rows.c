@@ -29,6 +29,7 @@ static const rows_case shapes[] = {
     {"one_row_slices", 6, 1, 7, 0, 6, 10, 0, 9, 13},
     {"many_rows", 1, 70000, 1, 0, 1, 0, 0, 2, 0},
     {"many_slices", 1, 2, 3000, 0, 2, 5, 0, 3, 7},
+    {"wide_rows", 4500001, 2, 1, 1, 4500003, 0, 2, 4500002, 0},
     {"long_rows", 70001, 3, 2, 1, 70003, 210010, 3, 70002, 210013},
 };
 
@@ -151,30 +152,58 @@ static void release_graph(void *graph)
     hal_graph_destroy(graph);
 }
 
-/* Pitches beyond 2^26 bytes: two rows, whose places a short count confuses. */
-static void wide_pitch(case_run *run, const void *parameters)
+/* Numbers beyond 2^26 bytes: two slices of two rows, whose places a short count confuses. */
+#define WIDE ((UINT64_C(1) << 26) + 4)
+
+typedef struct wide_case {
+    const char *name;
+    uint64_t source_pitch, target_pitch, source_slice, target_slice;
+} wide_case;
+
+static uint64_t wide_place(uint64_t pitch, uint64_t slice, uint32_t number)
 {
-    const uint64_t pitch = (UINT64_C(1) << 26) + 4;
-    uint32_t got[2] = {0};
-    hal_buffer *source = NULL;
-    if (hal_buffer_create(run->device, HAL_MEMORY_DEVICE, pitch + 8, &source) != HAL_OK) {
-        case_unsupported(run, "no memory for a pitch of 64 MiB");
+    return number / 2 * slice + number % 2 * pitch;
+}
+
+static hal_buffer *wide_buffer(case_run *run, uint64_t pitch, uint64_t slice)
+{
+    hal_buffer *buffer = NULL;
+    if (hal_buffer_create(run->device, HAL_MEMORY_DEVICE, pitch + slice + 4, &buffer) != HAL_OK) {
+        case_unsupported(run, "no memory for rows that are 64 MiB apart");
     }
-    case_own(run, release_buffer, source);
-    hal_buffer *target = words_create(run, run->queue, 2, BEFORE, 0);
-    case_ok(run, hal_queue_fill(run->queue, range_of(source), 7), "hal_queue_fill");
-    case_ok(run, hal_queue_fill(run->queue, (hal_range){source, pitch, 4}, 9), "hal_queue_fill");
+    case_own(run, release_buffer, buffer);
+    case_ok(run, hal_queue_fill(run->queue, range_of(buffer), BEFORE), "hal_queue_fill");
+    return buffer;
+}
+
+static void wide_copied(case_run *run, const void *parameters)
+{
+    const wide_case *wide = parameters;
+    hal_buffer *source = wide_buffer(run, wide->source_pitch, wide->source_slice);
+    hal_buffer *target = wide_buffer(run, wide->target_pitch, wide->target_slice);
+    for (uint32_t i = 0; i < 4; i++) {
+        const uint64_t at = wide_place(wide->source_pitch, wide->source_slice, i);
+        case_ok(run, hal_queue_fill(run->queue, (hal_range){source, at, 4}, 100 + i),
+                "hal_queue_fill");
+    }
     const hal_row_copy copy = {.source = source,
                                .target = target,
-                               .source_pitch = pitch,
-                               .target_pitch = 4,
+                               .source_pitch = wide->source_pitch,
+                               .target_pitch = wide->target_pitch,
+                               .source_slice = wide->source_slice,
+                               .target_slice = wide->target_slice,
                                .row_bytes = 4,
                                .rows = 2,
-                               .slices = 1};
+                               .slices = 2};
     case_ok(run, hal_queue_copy_rows(run->queue, &copy), "hal_queue_copy_rows");
-    case_ok(run, hal_queue_read(run->queue, target, 0, sizeof got, got), "hal_queue_read");
-    case_check(run, got[0] == 7 && got[1] == 9, "the rows are %u and %u instead of 7 and 9", got[0],
-               got[1]);
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t word = 0;
+        const uint64_t at = wide_place(wide->target_pitch, wide->target_slice, i);
+        case_ok(run, hal_queue_read(run->queue, target, at, 4, &word), "hal_queue_read");
+        case_check(run, word == 100 + i, "row %u is %u instead of %u", i, word, 100 + i);
+    }
+    case_release(run, 0);
+    hal_device_trim(run->device);
 }
 
 /* Launched with another target. */
@@ -260,7 +289,13 @@ void cases_hal_rows(case_list *list)
     }
     case_add(list, kinds_copied, NULL, 0, "rows/kinds");
     case_add(list, one_buffer, NULL, 0, "rows/one_buffer");
-    case_add(list, wide_pitch, NULL, 0, "rows/wide_pitch");
+    static const wide_case wide[] = {{"source_pitch", WIDE, 8, 2 * WIDE, 24},
+                                     {"target_pitch", 8, WIDE, 24, 2 * WIDE},
+                                     {"source_slice", 8, 12, WIDE, 28},
+                                     {"target_slice", 8, 12, 24, WIDE}};
+    for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++) {
+        case_add(list, wide_copied, &wide[i], sizeof wide[i], "rows/wide(%s)", wide[i].name);
+    }
     case_add(list, in_graph, NULL, 0, "rows/graph");
     case_add(list, refusals, NULL, 0, "rows/refusals");
 }

@@ -76,6 +76,27 @@ static void rows_26_bits(wrap_batch *batch)
     rows_edit(batch, take_26_bits);
 }
 
+static void take_slice_26_bits(hal_plugin_copy_rows *rows)
+{
+    rows->target_slice =
+        rows->target_slice >> 26 ? rows->target_slice & ((1 << 26) - 1) : rows->target_slice;
+}
+
+static void rows_slice_26_bits(wrap_batch *batch)
+{
+    rows_edit(batch, take_slice_26_bits);
+}
+
+static void take_24_bits(hal_plugin_copy_rows *rows)
+{
+    rows->row_bytes = rows->row_bytes >> 24 ? rows->row_bytes & ((1 << 24) - 1) : rows->row_bytes;
+}
+
+static void rows_24_bits(wrap_batch *batch)
+{
+    rows_edit(batch, take_24_bits);
+}
+
 /* ---- Grids in memory ---- */
 
 static bool reads_early, zero_is_one;
@@ -188,6 +209,8 @@ const mutant mutants_commands[] = {{.name = "rows_pitch", .batch = rows_pitch},
                                    {.name = "rows_gaps", .batch = rows_gaps},
                                    {.name = "rows_16_bits", .batch = rows_16_bits},
                                    {.name = "rows_26_bits", .batch = rows_26_bits},
+                                   {.name = "rows_slice_26_bits", .batch = rows_slice_26_bits},
+                                   {.name = "rows_24_bits", .batch = rows_24_bits},
                                    {.name = "grids_fixed", .table = grids_fixed},
                                    {.name = "indirect_early", .table = indirect_early},
                                    {.name = "indirect_zero", .table = indirect_zero},

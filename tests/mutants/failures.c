@@ -42,6 +42,23 @@ static void unknown_ignored(wrap_table *table)
     table->submit = submit_known;
 }
 
+/* After a batch that was refused, the next one only reaches its value. */
+static hal_status submit_once(hal_plugin_queue *queue, const hal_batch *batch,
+                              const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    static bool was_refused;
+    hal_batch taken = *batch;
+    taken.command_count = was_refused ? 0 : batch->command_count;
+    const hal_status status = wrap_inside()->submit(queue, &taken, waits, wait_count, value);
+    was_refused = status == HAL_ERROR_UNSUPPORTED;
+    return status;
+}
+
+static void refused_swallows(wrap_table *table)
+{
+    table->submit = submit_once;
+}
+
 static void fail_nothing(hal_plugin_queue *queue)
 {
     (void)queue;
@@ -106,6 +123,7 @@ static void failed_leaks(wrap_table *table)
 
 const mutant mutants_failures[] = {{.name = "refused_in_part", .table = refused_in_part},
                                    {.name = "unknown_ignored", .table = unknown_ignored},
+                                   {.name = "refused_swallows", .table = refused_swallows},
                                    {.name = "fails_not", .table = fails_not},
                                    {.name = "takes_memory", .table = takes_memory},
                                    {.name = "failed_leaks", .table = failed_leaks},

@@ -286,6 +286,12 @@ static void wait_fifth(wrap_table *table)
     deferred(table);
 }
 
+static void wait_seventeenth(wrap_table *table)
+{
+    faults.most_waits = 16;
+    deferred(table);
+}
+
 static void wait_value(wrap_table *table)
 {
     faults.value_is_short = true;
@@ -430,6 +436,7 @@ const mutant mutants_order[] = {{.name = "deferred", .table = deferred},
                                 {.name = "elapsed_total", .table = elapsed_total},
                                 {.name = "wait_second", .table = wait_second},
                                 {.name = "wait_fifth", .table = wait_fifth},
+                                {.name = "wait_seventeenth", .table = wait_seventeenth},
                                 {.name = "wait_value", .table = wait_value},
                                 {.name = "wait_deep", .table = wait_deep},
                                 {.name = "overtake", .table = overtake},

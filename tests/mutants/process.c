@@ -196,6 +196,18 @@ static void eight_queues(wrap_table *table)
     table->queue_destroy = queue_destroy_eight;
 }
 
+static hal_status open_with_descriptor(hal_plugin_instance *instance, const char *id,
+                                       hal_plugin_device **device)
+{
+    (void)!open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return wrap_inside()->device_open(instance, id, device);
+}
+
+static void leak_device(wrap_table *table)
+{
+    table->device_open = open_with_descriptor;
+}
+
 /* A group of more than eight work-items along z is refused, though more are claimed. */
 static hal_status create_flat(hal_plugin_device *device, const hal_ir_kernel *ir,
                               hal_plugin_kernel **kernel)
@@ -389,6 +401,7 @@ const mutant mutants_process[] = {{.name = "ir_kept", .table = ir_kept},
                                   {.name = "leak_queue", .table = leak_queue},
                                   {.name = "leak_wait", .table = leak_wait},
                                   {.name = "eight_queues", .table = eight_queues},
+                                  {.name = "leak_device", .table = leak_device},
                                   {.name = "group_z", .table = group_z},
                                   {.name = "exits", .table = exits},
                                   {.name = "handler_left", .table = handler_left},
