@@ -327,7 +327,7 @@ static void map_turn(case_run *run, uint32_t turn)
     case_ok(run, hal_device_trim(run->device), "hal_device_trim");
 }
 
-/* The device under test once more, in an instance of the case: hal has one for all that opens it. */
+/* The device under test once more, in an instance of the case: hal has one for all openings. */
 static void device_turn(case_run *run, uint32_t turn)
 {
     static direct *opened;
