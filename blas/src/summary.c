@@ -23,9 +23,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static routine_counts counts[BLAS_ROUTINE_COUNT];
 static bool is_wanted;
 
+/* A child counts its own calls. */
 static void reset_in_child(void)
 {
     pthread_mutex_init(&lock, NULL);
+    memset(counts, 0, sizeof counts);
 }
 
 __attribute__((constructor)) static void summary_begin(void)
