@@ -21,7 +21,7 @@ static long double special_unary(ops_unary_function function, long double x)
 {
     switch (function) {
     case OPS_SIGN:
-        return isnan(x) || x == 0.0L ? x : copysignl(1.0L, x);
+        return isnan(x) ? x : x == 0.0L ? 0.0L : copysignl(1.0L, x);
     case OPS_SIGMOID:
         return 1.0L / (1.0L + expl(-x));
     case OPS_SILU:

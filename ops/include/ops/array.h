@@ -135,6 +135,13 @@ HAL_API ops_array *ops_array_full(ops_context *context, hal_type type, uint32_t 
                                   const int64_t *shape, double value);
 HAL_API ops_array *ops_array_scalar(ops_context *context, hal_type type, double value);
 
+/* As ops_array_full of the element of that type in the host's memory, such as an I64 that no double
+ * has; rank 0 is a scalar.
+ * Ownership: the scope's or the caller's. Threads: the queue's. Errors: null, as
+ * ops_tensor_from_host. */
+HAL_API ops_array *ops_array_full_of(ops_context *context, hal_type type, uint32_t rank,
+                                     const int64_t *shape, const void *element);
+
 /* Random numbers, as ops_random_uniform and ops_random_normal make them.
  * Ownership: the scope's or the caller's. Threads: the queue's. Errors: null, as those. */
 HAL_API ops_array *ops_array_uniform(ops_context *context, hal_type type, uint32_t rank,

@@ -17,6 +17,7 @@
 #include <ops/array.h>
 #include <ops/attention.h>
 #include <ops/convolution.h>
+#include <ops/draw.h>
 #include <ops/gemm.h>
 #include <ops/graph.h>
 #include <ops/comm.h>

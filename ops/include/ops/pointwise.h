@@ -35,7 +35,7 @@ typedef enum ops_unary_function {
     OPS_IDENTITY, /* the value itself */
     OPS_NEG,
     OPS_ABS,
-    OPS_SIGN, /* -1, 0 or 1; NaN and signed zeros pass */
+    OPS_SIGN, /* -1, 0 or 1, as in NumPy: -0 gives 0, NaN passes */
     OPS_SQUARE,
     OPS_RELU,       /* max(x, 0); NaN passes */
     OPS_NOT,        /* bitwise; BOOL: logical */

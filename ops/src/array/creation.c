@@ -85,6 +85,15 @@ ops_array *ops_array_full(ops_context *context, hal_type type, uint32_t rank, co
     return array_of_constant("ops_array_full", context, type, rank, shape, value);
 }
 
+ops_array *ops_array_full_of(ops_context *context, hal_type type, uint32_t rank,
+                             const int64_t *shape, const void *element)
+{
+    ops_array *one = ops_array_from_host(context, type, 0, NULL, element);
+    ops_array *node = one ? ops_array_broadcast(one, rank, shape) : NULL;
+    ops_array_release(one);
+    return node;
+}
+
 ops_array *ops_array_scalar(ops_context *context, hal_type type, double value)
 {
     return array_of_constant("ops_array_scalar", context, type, 0, NULL, value);

@@ -113,8 +113,11 @@ static hal_ir_value sign(builder_ref b, hal_ir_value x)
     hal_ir_value zero = number(b, x, 0);
     hal_type type = hal_ir_type_of(b, x);
     hal_ir_value rest = x;
+    if (hal_type_is_float(type)) { /* -0 as 0 */
+        rest = hal_ir_select(b, hal_ir_eq(b, x, zero), zero, x);
+    }
     if (hal_type_is_float(type) || hal_type_is_signed(type)) {
-        rest = hal_ir_select(b, hal_ir_lt(b, x, zero), number(b, x, -1), x);
+        rest = hal_ir_select(b, hal_ir_lt(b, x, zero), number(b, x, -1), rest);
     }
     return hal_ir_select(b, hal_ir_gt(b, x, zero), number(b, x, 1), rest);
 }

@@ -3,6 +3,7 @@
 #include "ops_arrays.h"
 #include "ops_fixture.h"
 
+#include <math.h>
 #include <ops/normalisation.h>
 #include <ops/pooling.h>
 #include <ops/shape.h>
@@ -107,6 +108,30 @@ static void casts_wrap(void **state)
     ok(ops_scope_end(test_context));
 }
 
+static void integers_are_not_doubles(void **state)
+{
+    const int64_t number = (INT64_C(1) << 53) + 1, shape[1] = {3};
+    int64_t got[3];
+    ok(ops_scope_begin(test_context));
+    ops_array *x = made(ops_array_full_of(test_context, HAL_TYPE_I64, 1, shape, &number));
+    ok(ops_array_read(ops_add_scalar(x, 1), sizeof got, got));
+    assert_true(got[0] == number + 1 && got[2] == number + 1);
+    nothing(ops_array_full_of(test_context, HAL_TYPE_I64, 1, shape, NULL), "elements");
+    ok(ops_scope_end(test_context));
+}
+
+/* As in NumPy: -0 gives 0, NaN stays. */
+static void signs_are_those_of_numpy(void **state)
+{
+    const float given[4] = {-0.0F, NAN, -3, 5};
+    float got[4];
+    ok(ops_scope_begin(test_context));
+    ops_array *x = ops_array_from_host(test_context, HAL_TYPE_F32, 1, (int64_t[]){4}, given);
+    ok(ops_array_read(made(ops_array_unary(OPS_SIGN, x)), sizeof got, got));
+    ok(ops_scope_end(test_context));
+    assert_true(got[0] == 0 && !signbit(got[0]) && isnan(got[1]) && got[2] == -1 && got[3] == 1);
+}
+
 static void wrong_calls_are_refused(void **state)
 {
     ops_pool_options o = {.size = sizeof o, .window = {3, 3}};
@@ -140,9 +165,12 @@ static void wrong_calls_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(normalisations_are_few_kernels), cmocka_unit_test(pooling_is_one_kernel),
-        cmocka_unit_test(results_belong_to_the_caller), cmocka_unit_test(casts_wrap),
-        cmocka_unit_test(wrong_calls_are_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(normalisations_are_few_kernels),
+                                       cmocka_unit_test(pooling_is_one_kernel),
+                                       cmocka_unit_test(results_belong_to_the_caller),
+                                       cmocka_unit_test(casts_wrap),
+                                       cmocka_unit_test(integers_are_not_doubles),
+                                       cmocka_unit_test(signs_are_those_of_numpy),
+                                       cmocka_unit_test(wrong_calls_are_refused)};
     return RUN_ON_ALL(tests);
 }
