@@ -213,6 +213,13 @@ static hal_status limits_make(attention *a)
 
 /* ---- Blocks ---- */
 
+/* Rows of a block at most: causal ones of several blocks skip columns. */
+static uint64_t causal_rows(const attention *a)
+{
+    const int64_t part = (a->rows / CAUSAL_PARTS + LEAST_ROWS - 1) / LEAST_ROWS * LEAST_ROWS;
+    return (uint64_t)(a->options.causal && part > 0 && part < a->rows ? part : a->rows);
+}
+
 static hal_status blocks_make(attention *a)
 {
     const uint64_t most =
@@ -222,7 +229,10 @@ static hal_status blocks_make(attention *a)
     const uint64_t columns = a->columns > 0 ? (uint64_t)a->columns : 1;
     uint64_t rows = most / (columns * both);
     rows = rows < LEAST_ROWS ? LEAST_ROWS : rows;
-    a->block_rows = (int64_t)rows < a->rows ? (int64_t)(rows - rows % LEAST_ROWS) : a->rows;
+    const uint64_t part = causal_rows(a);
+    rows = rows < part * (uint64_t)a->y.shape[BATCH] ? rows : part * (uint64_t)a->y.shape[BATCH];
+    const uint64_t block = rows < part ? rows - rows % LEAST_ROWS : part;
+    a->block_rows = (int64_t)block;
     const uint64_t batch = rows / (uint64_t)a->block_rows;
     a->block_batch = batch < (uint64_t)a->y.shape[BATCH] ? (int64_t)batch : a->y.shape[BATCH];
     const uint64_t elements = (uint64_t)a->block_batch * (uint64_t)a->block_rows * columns;

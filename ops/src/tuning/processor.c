@@ -9,7 +9,7 @@
 const ops_tuning ops_tuning_processor = {
     .device_class = "processor",
     .index32_limit = INT64_C(1) << 31,
-    .attention_bytes = UINT64_C(1) << 20,
+    .attention_bytes = UINT64_C(8) << 20,
     .knows_dense_views = true,
     .elementwise = {.max_width = 1, /* lanes are vector elements already */
                     .large_group = 1024,
