@@ -402,8 +402,7 @@ void hal_probe_device(const hal_module *module, uint32_t index, const hal_cache_
         claimed[i] = (*feature_field(info, &features[i]) & features[i].bits) != 0;
         is_any |= claimed[i];
     }
-    if (info->kind == HAL_DEVICE_CPU || info->kind == HAL_DEVICE_SOFTWARE || !is_any ||
-        !hal_cache_is_on()) {
+    if (info->kind == HAL_DEVICE_CPU || !is_any || !hal_cache_is_on()) {
         return;
     }
     const uint64_t limit = limit_ms();
