@@ -22,6 +22,11 @@ typedef struct external_case {
     uint32_t shift; /* bytes by which the range begins after a multiple of 64, where allowed */
 } external_case;
 
+static void buffer_release(void *buffer)
+{
+    hal_buffer_release(buffer);
+}
+
 static void memory_unmap(void *memory)
 {
     owned_memory *owned = memory;
@@ -345,6 +350,33 @@ static void native(case_run *run, const void *parameters)
     hal_buffer_release(second);
 }
 
+/* Memory that leaves as a descriptor and comes back as a second buffer. */
+static void descriptor(case_run *run, const void *parameters)
+{
+    const hal_handle_kind kind = (hal_handle_kind) * (const uint32_t *)parameters;
+    hal_buffer *first = NULL, *second = NULL;
+    external_claim(run, kind, true);
+    case_ok(run, hal_buffer_create_shareable(run->device, kind, BYTES, &first),
+            "hal_buffer_create_shareable");
+    case_own(run, buffer_release, first);
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *other = words_create(run, run->queue, COUNT, 4, 3);
+    scale_dispatch(run, run->queue, kernel, other, first, COUNT, 1, 0);
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    hal_memory_handle handle = {0};
+    case_ok(run, hal_buffer_export(first, kind, &handle), "hal_buffer_export");
+    hal_memory_handle closed = handle;
+    closed.handle = 99999;
+    case_expect(run, hal_buffer_import(run->device, &closed, NULL, NULL, &second),
+                HAL_ERROR_UNSUPPORTED, NULL, "a descriptor that is not open");
+    case_ok(run, hal_buffer_import(run->device, &handle, NULL, NULL, &second), "hal_buffer_import");
+    case_own(run, buffer_release, second);
+    words_check(run, run->queue, second, COUNT, 4, 3, "what the second buffer shows");
+    scale_dispatch(run, run->queue, kernel, other, second, COUNT, 2, 7);
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    words_check(run, run->queue, first, COUNT, 15, 6, "what was written by the second buffer");
+}
+
 void cases_hal_external(case_list *list)
 {
     static const external_case shifts[] = {{0}, {4}, {16}, {64}};
@@ -357,4 +389,7 @@ void cases_hal_external(case_list *list)
     case_add(list, many, NULL, 0, "external/many");
     case_add(list, refusals, NULL, 0, "external/refusals");
     case_add(list, native, NULL, 0, "external/native");
+    const uint32_t opaque = HAL_HANDLE_OPAQUE_FD, dma_buf = HAL_HANDLE_DMA_BUF;
+    case_add(list, descriptor, &opaque, sizeof opaque, "external/descriptor(kind=opaque_fd)");
+    case_add(list, descriptor, &dma_buf, sizeof dma_buf, "external/descriptor(kind=dma_buf)");
 }

@@ -205,6 +205,10 @@ GUARD_LIGHT(external, memory_import, hal_status, false,
             (hal_plugin_device * device, const hal_memory_handle *handle,
              hal_plugin_memory **memory),
             (device, handle, memory))
+GUARD_LIGHT(external, memory_allocate_shareable, hal_status, false,
+            (hal_plugin_device * device, uint32_t handle_kind, uint64_t bytes,
+             hal_plugin_memory **memory),
+            (device, handle_kind, bytes, memory))
 GUARD_LIGHT(external, memory_export, hal_status, false,
             (hal_plugin_device * device, hal_plugin_memory *memory, uint32_t kind,
              hal_memory_handle *handle),
@@ -322,33 +326,34 @@ static void guarded_device_close(hal_plugin_device *device)
 }
 
 /* X(member of kit_plugin, entry) */
-#define GUARDED(X)                   \
-    X(table, device_close)           \
-    X(table, memory_allocate)        \
-    X(table, memory_free)            \
-    X(table, memory_map)             \
-    X(table, kernel_create)          \
-    X(table, kernel_destroy)         \
-    X(table, queue_create)           \
-    X(table, queue_destroy)          \
-    X(table, submit)                 \
-    X(table, wait)                   \
-    X(memory_info, memory_info)      \
-    X(coherence, memory_flush)       \
-    X(coherence, memory_invalidate)  \
-    X(timing, queue_elapsed)         \
-    X(native, kernel_create_native)  \
-    X(gemm, gemm)                    \
-    X(gemm, gemm_estimate)           \
-    X(peers, device_can_access_peer) \
-    X(external, external_info)       \
-    X(external, memory_import)       \
-    X(external, memory_export)       \
-    X(collectives, comm_backend)     \
-    X(collectives, comm_id)          \
-    X(collectives, comm_create)      \
-    X(collectives, comm_poll)        \
-    X(collectives, comm_abort)       \
+#define GUARDED(X)                         \
+    X(table, device_close)                 \
+    X(table, memory_allocate)              \
+    X(table, memory_free)                  \
+    X(table, memory_map)                   \
+    X(table, kernel_create)                \
+    X(table, kernel_destroy)               \
+    X(table, queue_create)                 \
+    X(table, queue_destroy)                \
+    X(table, submit)                       \
+    X(table, wait)                         \
+    X(memory_info, memory_info)            \
+    X(coherence, memory_flush)             \
+    X(coherence, memory_invalidate)        \
+    X(timing, queue_elapsed)               \
+    X(native, kernel_create_native)        \
+    X(gemm, gemm)                          \
+    X(gemm, gemm_estimate)                 \
+    X(peers, device_can_access_peer)       \
+    X(external, external_info)             \
+    X(external, memory_import)             \
+    X(external, memory_export)             \
+    X(external, memory_allocate_shareable) \
+    X(collectives, comm_backend)           \
+    X(collectives, comm_id)                \
+    X(collectives, comm_create)            \
+    X(collectives, comm_poll)              \
+    X(collectives, comm_abort)             \
     X(collectives, comm_destroy)
 
 void kit_guard_waits_alone(void)

@@ -9,6 +9,13 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+/* Whether the device uses memory of the host in place, see external.c. */
+typedef enum opencl_host_memory {
+    OPENCL_HOST_UNKNOWN,
+    OPENCL_HOST_IN_PLACE,
+    OPENCL_HOST_COPIED
+} opencl_host_memory;
+
 struct hal_plugin_device {
     const hal_host *host; /* of the instance; set by the kit */
     const opencl_card *card;
@@ -16,7 +23,8 @@ struct hal_plugin_device {
     cl_command_queue transfers; /* for mapping and writing new memory */
     pid_t owner;                /* a child of fork cannot use the driver */
     pthread_mutex_t
-        lock; /* of the list of kernels, and of creating the buffers of shadowed memory */
+        lock; /* of the list of kernels, of creating the buffers of shadowed memory, of the next */
+    opencl_host_memory host_memory;
     hal_plugin_kernel *kernels;
     atomic_bool lost;        /* a command failed while it ran, or a submit after its first one */
     _Atomic uint64_t serial; /* the last one given to a memory or queue */

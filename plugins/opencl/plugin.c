@@ -1,5 +1,6 @@
 /* The OpenCL plugin's table and its one symbol. */
 #include "commands.h"
+#include "external.h"
 #include "kernel.h"
 #include "memory.h"
 #include "point.h"
@@ -31,6 +32,9 @@ static kit_plugin plugin = {
     .enumerate = opencl_enumerate,
     .device_open = opencl_device_open,
     .timing = {.queue_elapsed = opencl_queue_elapsed},
+    .external = {.external_info = opencl_external_info,
+                 .memory_import = opencl_memory_import,
+                 .memory_export = opencl_memory_export},
     .native = {.formats = "opencl-c", .kernel_create_native = opencl_kernel_create_native},
 };
 

@@ -26,6 +26,7 @@ typedef struct answers {
     VkPhysicalDeviceSubgroupSizeControlPropertiesEXT size_control;
     VkPhysicalDeviceShaderSMBuiltinsPropertiesNV multiprocessors;
     VkPhysicalDeviceShaderCorePropertiesAMD cores;
+    VkPhysicalDeviceExternalMemoryHostPropertiesEXT host_memory;
     VkPhysicalDeviceFeatures2 features;
     VkPhysicalDeviceVulkan11Features features11;
     VkPhysicalDeviceVulkan12Features features12;
@@ -35,7 +36,7 @@ typedef struct answers {
     VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
     uint32_t has_matrices, has_bfloat16;
     uint32_t has_maintenance4, has_size_control, has_multiprocessors, has_cores, has_layout;
-    uint32_t has_budget;
+    uint32_t has_budget, has_host_memory, has_descriptors, has_dma_buf;
 } answers;
 
 static void find_extensions(const vulkan_instance *instance, VkPhysicalDevice handle, answers *a)
@@ -50,6 +51,9 @@ static void find_extensions(const vulkan_instance *instance, VkPhysicalDevice ha
         {VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME, &a->has_cores},
         {VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME, &a->has_layout},
         {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, &a->has_budget},
+        {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, &a->has_host_memory},
+        {VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME, &a->has_descriptors},
+        {VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME, &a->has_dma_buf},
         {VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME, &a->has_matrices},
         {VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME, &a->has_bfloat16},
     };
@@ -91,6 +95,7 @@ static void device_query(const vulkan_instance *instance, VkPhysicalDevice handl
     a->size_control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES_EXT;
     a->multiprocessors.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV;
     a->cores.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD;
+    a->host_memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT;
     a->features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
     a->features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
     a->features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
@@ -122,6 +127,9 @@ static void device_query(const vulkan_instance *instance, VkPhysicalDevice handl
     }
     if (a->has_cores) {
         chain_append(&a->properties, &a->cores);
+    }
+    if (a->has_host_memory) {
+        chain_append(&a->properties, &a->host_memory);
     }
     if (a->has_layout) {
         chain_append(&a->features, &a->layout);
@@ -419,12 +427,13 @@ static void describe_matrices(const vulkan_instance *instance, const answers *a,
         return;
     }
     const bool has_bf16 = a->has_bfloat16 && a->bfloat16.shaderBFloat16Type &&
-                         a->bfloat16.shaderBFloat16CooperativeMatrix;
+                          a->bfloat16.shaderBFloat16CooperativeMatrix;
     for (uint32_t i = 0; i < count; i++) {
         const VkCooperativeMatrixPropertiesKHR *of = &found[i];
         const bool is_of_ir = of->MSize == 16 && of->NSize == 8 && of->KSize == 16 &&
-                             of->AType == of->BType && of->CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
-                             of->ResultType == of->CType && of->scope == VK_SCOPE_SUBGROUP_KHR;
+                              of->AType == of->BType &&
+                              of->CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
+                              of->ResultType == of->CType && of->scope == VK_SCOPE_SUBGROUP_KHR;
         if (is_of_ir && of->AType == VK_COMPONENT_TYPE_FLOAT16_KHR && a->features12.shaderFloat16) {
             d->info.matrix_types |= HAL_TYPE_BIT(HAL_TYPE_F16);
         }
@@ -449,6 +458,10 @@ void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
     d->quirks = vulkan_quirks(a->driver.driverID);
     d->quirks_variable = vulkan_quirks_variable(a->driver.driverID);
     d->has_memory_budget = a->has_budget;
+    d->has_descriptors = a->has_descriptors;
+    d->has_dma_buf = a->has_descriptors && a->has_dma_buf;
+    d->host_alignment =
+        a->has_host_memory ? (uint32_t)a->host_memory.minImportedHostPointerAlignment : 0;
     d->has_host_reset = a->features12.hostQueryReset;
     d->has_subgroup_control = a->has_size_control && a->size_control_features.subgroupSizeControl &&
                               a->size_control_features.computeFullSubgroups;

@@ -19,6 +19,8 @@ typedef struct vulkan_description {
     uint32_t family, queue_count; /* of the queues that compute */
     bool full_subgroups;          /* pipelines with subgroups require their width and full ones */
     bool has_memory_budget;
+    bool has_descriptors, has_dma_buf; /* of memory */
+    uint32_t host_alignment;           /* of imports from the host; 0: there are none */
     bool has_subgroup_control;
     bool has_host_reset; /* the host resets queries */
     uint32_t timestamp_bits;

@@ -77,8 +77,12 @@ static hal_status device_load_functions(hal_plugin_device *device)
     function = instance->vkGetDeviceProcAddr(device->handle, #name); \
     missing = !function ? #name : missing;                           \
     memcpy(&device->vk.name, &function, sizeof function);
+#define DEVICE_EXTENSION(name)                                       \
+    function = instance->vkGetDeviceProcAddr(device->handle, #name); \
+    memcpy(&device->vk.name, &function, sizeof function);
 #include "symbols.inl"
 #undef DEVICE
+#undef DEVICE_EXTENSION
     if (missing) {
         return kit_fail(HAL_ERROR_TOO_OLD, "%s: driver %s has no function %s; update it",
                         device->physical.info.name, device->physical.info.driver, missing);
@@ -139,7 +143,7 @@ static hal_status device_create(hal_plugin_device *device)
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR,
         .shaderBFloat16Type = VK_TRUE,
         .shaderBFloat16CooperativeMatrix = VK_TRUE};
-    const char *extensions[5];
+    const char *extensions[9];
     uint32_t extension_count = 0;
     if (target->shared_views) {
         extensions[extension_count++] = VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME;
@@ -163,6 +167,15 @@ static hal_status device_create(hal_plugin_device *device)
     }
     if (is->has_memory_budget) {
         extensions[extension_count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
+    }
+    if (is->host_alignment > 0) {
+        extensions[extension_count++] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
+    }
+    if (is->has_descriptors) {
+        extensions[extension_count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
+    }
+    if (is->has_dma_buf) {
+        extensions[extension_count++] = VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME;
     }
     float priorities[VULKAN_MAX_DEVICE_QUEUES];
     for (uint32_t i = 0; i < VULKAN_MAX_DEVICE_QUEUES; i++) {

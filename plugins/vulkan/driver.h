@@ -20,8 +20,10 @@ typedef struct vulkan_instance {
 
 typedef struct vulkan_functions {
 #define DEVICE(name) PFN_##name name;
+#define DEVICE_EXTENSION(name) PFN_##name name;
 #include "symbols.inl"
 #undef DEVICE
+#undef DEVICE_EXTENSION
 } vulkan_functions;
 
 /* Opens the loader and creates the instance. Threads: any. */

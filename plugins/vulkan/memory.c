@@ -20,11 +20,16 @@ static hal_status fail_allocation(hal_plugin_device *device, VkResult result, ui
                               (unsigned long long)total);
 }
 
+/* `types` are the handles by which the memory is shared, or 0. */
 static hal_status create_buffer(hal_plugin_device *device, hal_plugin_memory *memory,
-                                uint64_t bytes, VkMemoryRequirements *needs)
+                                uint64_t bytes, VkExternalMemoryHandleTypeFlags types,
+                                VkMemoryRequirements *needs)
 {
+    const VkExternalMemoryBufferCreateInfo external = {
+        .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, .handleTypes = types};
     const VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .pNext = types ? &external : NULL,
         .size = bytes,
         .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                  VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT |
@@ -78,9 +83,10 @@ static uint32_t type_score(const VkMemoryType *type, const memory_wish *wanted)
 }
 
 static VkResult allocate_from_type(hal_plugin_device *device, uint32_t type,
-                                   hal_plugin_memory *memory, uint64_t bytes)
+                                   hal_plugin_memory *memory, uint64_t bytes, const void *chain)
 {
     const VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
+                                             .pNext = chain,
                                              .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
     const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                        .pNext = &flags,
@@ -92,7 +98,7 @@ static VkResult allocate_from_type(hal_plugin_device *device, uint32_t type,
         memory->memory = VK_NULL_HANDLE;
         return result;
     }
-    memory->taken = bytes;
+    memory->taken = memory->whole = bytes;
     atomic_fetch_add(&device->allocated[memory->heap], bytes);
     result = vk->vkBindBufferMemory(device->handle, memory->buffer, memory->memory, 0);
     if (result != VK_SUCCESS) {
@@ -114,7 +120,8 @@ static VkResult allocate_from_type(hal_plugin_device *device, uint32_t type,
 
 /* Tries the types of memory from the best on, until one has room. */
 static VkResult allocate_from_best(hal_plugin_device *device, uint32_t kind,
-                                   hal_plugin_memory *memory, const VkMemoryRequirements *needs)
+                                   hal_plugin_memory *memory, const VkMemoryRequirements *needs,
+                                   const void *chain)
 {
     const VkPhysicalDeviceMemoryProperties *has = &device->physical.memory;
     const memory_wish wanted = wish_of_kind(kind);
@@ -134,39 +141,28 @@ static VkResult allocate_from_best(hal_plugin_device *device, uint32_t kind,
         }
         left &= ~(1u << best);
         memory->heap = has->memoryTypes[best].heapIndex;
-        result = allocate_from_type(device, best, memory, needs->size);
+        result = allocate_from_type(device, best, memory, needs->size, chain);
         if (result != VK_ERROR_OUT_OF_DEVICE_MEMORY) {
             return result;
         }
     }
 }
 
-hal_status vulkan_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
-                                  hal_plugin_memory **memory)
+hal_status vulkan_memory_allocate_shared(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
+                                         const vulkan_sharing *sharing, hal_plugin_memory **memory)
 {
-    *memory = NULL;
-    HAL_TRY(vulkan_device_check_hardware(device));
-    hal_status status = HAL_OK;
-    if (kind >= HAL_MEMORY_KIND_COUNT || bytes == 0 ||
-        bytes > device->physical.info.max_allocation + ALIGNMENT) {
-        return kit_fail(
-            HAL_ERROR_INVALID_ARGUMENT,
-            "%s: memory_allocate: expected 1 to %llu bytes of a known kind, got %llu of "
-            "kind %u",
-            device->physical.info.name, (unsigned long long)device->physical.info.max_allocation,
-            (unsigned long long)bytes, kind);
-    }
     hal_plugin_memory *made = calloc(1, sizeof *made);
+    *memory = NULL;
     if (!made) {
         return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory for a memory object",
                         device->physical.info.name);
     }
-    /* Room to align the first byte, and for whole words at the end. */
     VkMemoryRequirements needs = {0};
-    status =
-        create_buffer(device, made, (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT, &needs);
+    hal_status status = create_buffer(device, made, sharing->buffer_bytes, sharing->types, &needs);
     if (status == HAL_OK) {
-        const VkResult result = allocate_from_best(device, kind, made, &needs);
+        needs.memoryTypeBits &= sharing->type_bits;
+        needs.size = sharing->memory_bytes ? sharing->memory_bytes : needs.size;
+        const VkResult result = allocate_from_best(device, kind, made, &needs, sharing->chain);
         status = result == VK_SUCCESS ? HAL_OK : fail_allocation(device, result, bytes);
     }
     if (status != HAL_OK) {
@@ -178,9 +174,38 @@ hal_status vulkan_memory_allocate(hal_plugin_device *device, uint32_t kind, uint
     return HAL_OK;
 }
 
+/* Room to align the first byte, and for whole words at the end. */
+uint64_t vulkan_memory_padded(uint64_t bytes)
+{
+    return (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+hal_status vulkan_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
+                                  hal_plugin_memory **memory)
+{
+    *memory = NULL;
+    HAL_TRY(vulkan_device_check_hardware(device));
+    if (kind >= HAL_MEMORY_KIND_COUNT || bytes == 0 ||
+        bytes > device->physical.info.max_allocation + ALIGNMENT) {
+        return kit_fail(
+            HAL_ERROR_INVALID_ARGUMENT,
+            "%s: memory_allocate: expected 1 to %llu bytes of a known kind, got %llu of "
+            "kind %u",
+            device->physical.info.name, (unsigned long long)device->physical.info.max_allocation,
+            (unsigned long long)bytes, kind);
+    }
+    const vulkan_sharing none = {.buffer_bytes = vulkan_memory_padded(bytes),
+                                 .type_bits = UINT32_MAX};
+    return vulkan_memory_allocate_shared(device, kind, bytes, &none, memory);
+}
+
 void vulkan_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
 {
     if (!memory) {
+        return;
+    }
+    if (memory->is_native) {
+        free(memory);
         return;
     }
     if (memory->taken > 0) {

@@ -1,4 +1,5 @@
 /* The vulkan plugin's table and its one symbol. */
+#include "external.h"
 #include "kernel.h"
 #include "memory.h"
 #include "point.h"
@@ -63,6 +64,10 @@ static kit_plugin plugin = {
     .device_open = vulkan_device_open,
     .memory_info = {.memory_info = vulkan_memory_info},
     .timing = {.queue_elapsed = vulkan_queue_elapsed},
+    .external = {.external_info = vulkan_external_info,
+                 .memory_import = vulkan_memory_import,
+                 .memory_export = vulkan_memory_export,
+                 .memory_allocate_shareable = vulkan_memory_allocate_shareable},
     .native = {.formats = vulkan_kernel_formats, .kernel_create_native = kernel_create_native},
 };
 

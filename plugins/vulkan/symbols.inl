@@ -1,5 +1,6 @@
 /* The Vulkan functions that the plugin calls, by their source: LOADER from the loader library,
- * GLOBAL, INSTANCE and EXTENSION from vkGetInstanceProcAddr, DEVICE from vkGetDeviceProcAddr. Names
+ * GLOBAL, INSTANCE and EXTENSION from vkGetInstanceProcAddr, DEVICE and DEVICE_EXTENSION from
+ * vkGetDeviceProcAddr. Names
  * of the least version (1.2); those of extensions may be null. The includer defines the macros of
  * the lists that it wants. */
 #ifdef LOADER
@@ -26,6 +27,12 @@ INSTANCE(vkGetDeviceProcAddr)
 
 #ifdef EXTENSION
 EXTENSION(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)
+#endif
+
+#ifdef DEVICE_EXTENSION
+DEVICE_EXTENSION(vkGetMemoryHostPointerPropertiesEXT)
+DEVICE_EXTENSION(vkGetMemoryFdKHR)
+DEVICE_EXTENSION(vkGetMemoryFdPropertiesKHR)
 #endif
 
 #ifdef DEVICE

@@ -492,7 +492,7 @@ FIELD(hal_extension_faults, size, uint32_t, 0)
 FIELD(hal_extension_faults, version, uint32_t, 4)
 ENTRY(hal_extension_faults, queue_fail_next, 8, void, (hal_plugin_queue *))
 
-SIZE(hal_extension_external, 32)
+SIZE(hal_extension_external, 40)
 FIELD(hal_extension_external, size, uint32_t, 0)
 FIELD(hal_extension_external, version, uint32_t, 4)
 ENTRY(hal_extension_external, external_info, 8, hal_status,
@@ -501,6 +501,8 @@ ENTRY(hal_extension_external, memory_import, 16, hal_status,
       (hal_plugin_device *, const hal_memory_handle *, hal_plugin_memory **))
 ENTRY(hal_extension_external, memory_export, 24, hal_status,
       (hal_plugin_device *, hal_plugin_memory *, uint32_t, hal_memory_handle *))
+ENTRY(hal_extension_external, memory_allocate_shareable, 32, hal_status,
+      (hal_plugin_device *, uint32_t, uint64_t, hal_plugin_memory **))
 SIZE(hal_extension_collectives, 56)
 FIELD(hal_extension_collectives, size, uint32_t, 0)
 FIELD(hal_extension_collectives, version, uint32_t, 4)

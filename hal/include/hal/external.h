@@ -30,7 +30,8 @@ HAL_API hal_status hal_device_get_external(hal_device *device, HAL_OUT hal_exter
  *   release  called once with `user` when the buffer was released and the last batch that names
  *            it has ended, on the thread of the release or of a later flush, wait or destruction
  *            of a queue, without a lock of hal; may be null
- * The kind of the buffer is HAL_MEMORY_SHARED for HOST, and HAL_MEMORY_DEVICE for other handles.
+ * The kind of the buffer is HAL_MEMORY_SHARED for HOST, and HAL_MEMORY_DEVICE for other handles,
+ * whose buffers cannot be mapped.
  * Ownership: the caller's reference. The memory, and what the handle names, stay valid until
  * `release`; a descriptor belongs to hal once the call has succeeded. After an error nothing has
  * changed and `release` is not called. In a forked child it never is.
@@ -42,8 +43,19 @@ HAL_API hal_status hal_buffer_import(hal_device *device, const hal_memory_handle
                                      hal_release_callback release, void *user,
                                      HAL_OUT hal_buffer **buffer);
 
+/* Allocates a buffer of kind HAL_MEMORY_DEVICE whose memory can leave the process or the backend as
+ * a descriptor; it does not come from the pool.
+ *   kind   HAL_HANDLE_OPAQUE_FD or HAL_HANDLE_DMA_BUF
+ *   bytes  at least 1
+ * Ownership: the caller's reference. Threads: any.
+ * Errors: INVALID_ARGUMENT for another kind or 0 bytes; UNSUPPORTED where the device does not
+ * export the kind, and above its largest allocation; OUT_OF_MEMORY, DEVICE_LOST. */
+HAL_API hal_status hal_buffer_create_shareable(hal_device *device, hal_handle_kind kind,
+                                               uint64_t bytes, HAL_OUT hal_buffer **buffer);
+
 /* Writes a handle of a buffer's memory to `handle`: its range is the buffer.
- *   kind  one of hal_external_info.export_kinds
+ *   kind  one of hal_external_info.export_kinds; a descriptor is of the kind with which
+ *         hal_buffer_create_shareable made the buffer
  * While others use it, the program holds a reference to the buffer.
  * Ownership: a native handle or address remains hal's and is valid while the buffer is; a
  * descriptor is the caller's, who closes it or passes it on. Threads: any.

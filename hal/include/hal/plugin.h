@@ -534,6 +534,12 @@ typedef struct hal_extension_external {
      * Errors: UNSUPPORTED with the reason. */
     hal_status (*memory_export)(hal_plugin_device *device, hal_plugin_memory *memory, uint32_t kind,
                                 hal_memory_handle *handle);
+
+    /* (may be null) Allocates memory as memory_allocate does, of kind HAL_MEMORY_DEVICE, that
+     * memory_export exports as a descriptor.
+     *   handle_kind  HAL_HANDLE_OPAQUE_FD or HAL_HANDLE_DMA_BUF, one of export_kinds */
+    hal_status (*memory_allocate_shareable)(hal_plugin_device *device, uint32_t handle_kind,
+                                            uint64_t bytes, hal_plugin_memory **memory);
 } hal_extension_external;
 
 /* A backend for collectives. */

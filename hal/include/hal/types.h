@@ -126,7 +126,8 @@ typedef struct hal_memory_handle {
     uint32_t size;     /* sizeof(hal_memory_handle) */
     uint32_t kind;     /* hal_handle_kind */
     uint64_t handle;   /* address, native handle or descriptor */
-    uint64_t memory;   /* NATIVE: the VkDeviceMemory of a VkBuffer; else 0 */
+    uint64_t memory;   /* NATIVE: the VkDeviceMemory of a VkBuffer; descriptors: bytes of the whole
+                        * allocation, as the export said; else 0 */
     uint64_t offset;   /* bytes from the beginning of what the handle names to the range */
     uint64_t bytes;    /* of the range */
     uint32_t access;   /* HAL_ACCESS_READ: never written by hal; or HAL_ACCESS_READ_WRITE */

@@ -342,5 +342,6 @@ hal_status hal_buffer_invalidate(hal_buffer *buffer, uint64_t offset, uint64_t b
 bool hal_buffer_is_mapped_kind(const hal_buffer *buffer)
 {
     return buffer->kind != HAL_MEMORY_DEVICE ||
-           (buffer->device->info.features & HAL_FEATURE_MAP_DEVICE) != 0;
+           ((buffer->device->info.features & HAL_FEATURE_MAP_DEVICE) != 0 &&
+            !atomic_load_explicit(&buffer->memory, memory_order_acquire)->is_imported);
 }

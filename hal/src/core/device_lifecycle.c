@@ -50,8 +50,8 @@ static hal_status device_open_plugin(hal_device *device)
     hal_event event = {.kind = HAL_EVENT_OPEN, .device = device};
     hal_status status = hal_event_begin(&event);
     if (status == HAL_OK) {
-        status = device->plugin->device_open(device->plugin->instance, device->info.id,
-                                             &device->handle);
+        status =
+            device->plugin->device_open(device->plugin->instance, device->info.id, &device->handle);
         status = hal_host_made(status, device->handle);
     }
     hal_event_end(&event, status);

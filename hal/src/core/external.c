@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define DESCRIPTORS (HAL_HANDLE_BIT(HAL_HANDLE_OPAQUE_FD) | HAL_HANDLE_BIT(HAL_HANDLE_DMA_BUF))
+
 static const char *const kind_names[HAL_HANDLE_KIND_COUNT] = {
     [HAL_HANDLE_HOST] = "HAL_HANDLE_HOST",
     [HAL_HANDLE_NATIVE] = "HAL_HANDLE_NATIVE",
@@ -29,6 +31,7 @@ static hal_status external_get(hal_device *device, hal_external_info *info)
     info->size = sizeof *info;
     info->import_kinds &= device->plugin->memory_import ? known : 0;
     info->export_kinds &= device->plugin->memory_export ? known : 0;
+    info->export_kinds &= device->plugin->memory_allocate_shareable ? known : ~DESCRIPTORS;
     info->host_alignment += info->host_alignment == 0;
     info->host_granularity += info->host_granularity == 0;
     return status == HAL_OK ? HAL_OK : hal_device_failed(device, status, "hal_device_get_external");
@@ -75,6 +78,17 @@ static hal_status host_check(const hal_memory_handle *handle, const hal_external
     return HAL_OK;
 }
 
+static hal_status size_check(const hal_device *device, uint64_t bytes, const char *function)
+{
+    return bytes <= device->info.max_allocation
+               ? HAL_OK
+               : hal_fail(HAL_ERROR_UNSUPPORTED,
+                          "%s: bytes: expected at most %llu, the largest allocation of %s:%u, got "
+                          "%llu",
+                          function, (unsigned long long)device->info.max_allocation,
+                          device->plugin->name, device->index, (unsigned long long)bytes);
+}
+
 static hal_status handle_check(hal_device *device, const hal_memory_handle *handle)
 {
     hal_external_info info;
@@ -96,14 +110,23 @@ static hal_status handle_check(hal_device *device, const hal_memory_handle *hand
                         "address space, got %llu from offset %llu on",
                         (unsigned long long)handle->bytes, (unsigned long long)handle->offset);
     }
-    if (handle->bytes > device->info.max_allocation) {
-        return hal_fail(HAL_ERROR_UNSUPPORTED,
-                        "hal_buffer_import: handle.bytes: expected at most %llu, the largest "
-                        "allocation of %s:%u, got %llu",
-                        (unsigned long long)device->info.max_allocation, device->plugin->name,
-                        device->index, (unsigned long long)handle->bytes);
-    }
+    HAL_TRY(size_check(device, handle->bytes, "hal_buffer_import"));
     return handle->kind == HAL_HANDLE_HOST ? host_check(handle, &info) : HAL_OK;
+}
+
+/* Makes the description the buffer of a new block, or frees it after an error. */
+static hal_status buffer_finish(hal_status status, hal_buffer *made, hal_device *device,
+                                hal_memory *memory, uint64_t bytes, hal_buffer **buffer)
+{
+    if (status != HAL_OK) {
+        free(made);
+        return status;
+    }
+    hal_buffer_init(made, device, memory, bytes);
+    atomic_store(&made->is_external, true);
+    hal_hook_created(HAL_OBJECT_BUFFER, made, device, "", bytes);
+    *buffer = made;
+    return HAL_OK;
 }
 
 hal_status hal_device_get_external(hal_device *device, hal_external_info *info)
@@ -139,15 +162,36 @@ hal_status hal_buffer_import(hal_device *device, const hal_memory_handle *handle
     }
     hal_memory *memory = NULL;
     const hal_status status = hal_imported_create(device, &own, release, user, &memory);
-    if (status != HAL_OK) {
-        free(made);
-        return status;
+    return buffer_finish(status, made, device, memory, own.bytes, buffer);
+}
+
+hal_status hal_buffer_create_shareable(hal_device *device, hal_handle_kind kind, uint64_t bytes,
+                                       hal_buffer **buffer)
+{
+    static const char name[] = "hal_buffer_create_shareable";
+    if (!buffer) {
+        return hal_null_argument(name, "buffer");
     }
-    hal_buffer_init(made, device, memory, own.bytes);
-    atomic_store(&made->is_external, true);
-    hal_hook_created(HAL_OBJECT_BUFFER, made, device, "", own.bytes);
-    *buffer = made;
-    return HAL_OK;
+    *buffer = NULL;
+    HAL_TRY(hal_hook_use(HAL_OBJECT_DEVICE, device, name));
+    HAL_TRY(hal_device_check(device, name));
+    if ((kind != HAL_HANDLE_OPAQUE_FD && kind != HAL_HANDLE_DMA_BUF) || bytes == 0) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "%s: expected HAL_HANDLE_OPAQUE_FD or HAL_HANDLE_DMA_BUF and at least 1 "
+                        "byte, got kind %u and %llu bytes",
+                        name, kind, (unsigned long long)bytes);
+    }
+    hal_external_info info;
+    HAL_TRY(external_get(device, &info));
+    HAL_TRY(kind_check(device, kind, info.export_kinds, name, "exports"));
+    HAL_TRY(size_check(device, bytes, name));
+    hal_buffer *made = malloc(sizeof *made);
+    if (!made) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory", name);
+    }
+    hal_memory *memory = NULL;
+    const hal_status status = hal_imported_allocate(device, kind, bytes, &memory);
+    return buffer_finish(status, made, device, memory, bytes, buffer);
 }
 
 hal_status hal_buffer_export(hal_buffer *buffer, hal_handle_kind kind, hal_memory_handle *handle)

@@ -53,35 +53,70 @@ static void imported_free(hal_progress *progress)
     hal_device_unref(device);
 }
 
-hal_status hal_imported_create(hal_device *device, const hal_memory_handle *handle,
-                               hal_release_callback release, void *user, hal_memory **memory)
+/* The plugin makes memory of `handle`, or memory that it exports as `kind`. */
+static hal_status plugin_memory_make(hal_device *device, const hal_memory_handle *handle,
+                                     hal_handle_kind kind, uint64_t bytes, hal_plugin_memory **made)
+{
+    hal_event event = {.kind = HAL_EVENT_ALLOCATE, .device = device, .bytes = bytes};
+    hal_status status = hal_event_begin(&event);
+    if (status == HAL_OK) {
+        status = handle
+                     ? device->plugin->memory_import(device->handle, handle, made)
+                     : device->plugin->memory_allocate_shareable(device->handle, kind, bytes, made);
+        status = hal_host_made(status, *made);
+    }
+    event.memory = *made;
+    hal_event_end(&event, status);
+    return status == HAL_OK
+               ? HAL_OK
+               : hal_device_failed(device, status,
+                                   handle ? "hal_buffer_import" : "hal_buffer_create_shareable");
+}
+
+static hal_status imported_make(hal_device *device, const hal_memory_handle *handle,
+                                hal_handle_kind kind, uint64_t bytes, imported **made)
 {
     imported *block = calloc(1, sizeof *block);
     if (!block) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_buffer_import: no host memory");
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the description of a buffer");
     }
-    hal_event event = {.kind = HAL_EVENT_ALLOCATE, .device = device, .bytes = handle->bytes};
-    hal_status status = hal_event_begin(&event);
-    if (status == HAL_OK) {
-        status = device->plugin->memory_import(device->handle, handle, &block->memory.handle);
-        status = hal_host_made(status, block->memory.handle);
-    }
-    event.memory = block->memory.handle;
-    hal_event_end(&event, status);
+    const hal_status status =
+        plugin_memory_make(device, handle, kind, bytes, &block->memory.handle);
     if (status != HAL_OK) {
         free(block);
-        return hal_device_failed(device, status, "hal_buffer_import");
+        return status;
     }
     hal_fence_set_init(&block->memory.uses);
-    block->memory.bytes = handle->bytes;
-    block->memory.kind = handle->kind == HAL_HANDLE_HOST ? HAL_MEMORY_SHARED : HAL_MEMORY_DEVICE;
+    block->memory.bytes = bytes;
+    block->memory.kind = HAL_MEMORY_DEVICE;
     block->memory.is_imported = true;
-    block->memory.is_read_only = handle->access == HAL_ACCESS_READ;
     block->progress.poll = imported_is_idle;
     block->progress.end = imported_free;
     block->device = hal_device_ref(device);
+    *made = block;
+    return HAL_OK;
+}
+
+hal_status hal_imported_create(hal_device *device, const hal_memory_handle *handle,
+                               hal_release_callback release, void *user, hal_memory **memory)
+{
+    imported *block = NULL;
+    HAL_TRY(imported_make(device, handle, 0, handle->bytes, &block));
+    if (handle->kind == HAL_HANDLE_HOST) {
+        block->memory.kind = HAL_MEMORY_SHARED;
+    }
+    block->memory.is_read_only = handle->access == HAL_ACCESS_READ;
     block->release = release;
     block->user = user;
+    *memory = &block->memory;
+    return HAL_OK;
+}
+
+hal_status hal_imported_allocate(hal_device *device, hal_handle_kind kind, uint64_t bytes,
+                                 hal_memory **memory)
+{
+    imported *block = NULL;
+    HAL_TRY(imported_make(device, NULL, kind, bytes, &block));
     *memory = &block->memory;
     return HAL_OK;
 }

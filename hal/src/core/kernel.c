@@ -67,8 +67,7 @@ static hal_status plugin_compile(hal_kernel *kernel, const hal_kernel_source *so
     hal_device *device = kernel->device;
     const hal_plugin_entries *plugin = device->plugin;
     if (source->gemm) {
-        return plugin->gemm(device->handle, source->gemm, &kernel->handle,
-                            source->workspace_bytes);
+        return plugin->gemm(device->handle, source->gemm, &kernel->handle, source->workspace_bytes);
     }
     if (source->code) {
         return plugin->kernel_create_native(device->handle, source->format, source->code,

@@ -35,26 +35,27 @@
     X(collectives, HAL_EXTENSION_COLLECTIVES)
 
 /* X(extension, entry) */
-#define HAL_EXTENSION_ENTRIES(X)     \
-    X(memory_info, memory_info)      \
-    X(coherence, memory_flush)       \
-    X(coherence, memory_invalidate)  \
-    X(timing, queue_elapsed)         \
-    X(native, formats)               \
-    X(native, kernel_create_native)  \
-    X(gemm, gemm)                    \
-    X(gemm, gemm_estimate)           \
-    X(peers, device_can_access_peer) \
-    X(host_copy, host_copy)          \
-    X(faults, queue_fail_next)       \
-    X(external, external_info)       \
-    X(external, memory_import)       \
-    X(external, memory_export)       \
-    X(collectives, comm_backend)     \
-    X(collectives, comm_id)          \
-    X(collectives, comm_create)      \
-    X(collectives, comm_poll)        \
-    X(collectives, comm_abort)       \
+#define HAL_EXTENSION_ENTRIES(X)           \
+    X(memory_info, memory_info)            \
+    X(coherence, memory_flush)             \
+    X(coherence, memory_invalidate)        \
+    X(timing, queue_elapsed)               \
+    X(native, formats)                     \
+    X(native, kernel_create_native)        \
+    X(gemm, gemm)                          \
+    X(gemm, gemm_estimate)                 \
+    X(peers, device_can_access_peer)       \
+    X(host_copy, host_copy)                \
+    X(faults, queue_fail_next)             \
+    X(external, external_info)             \
+    X(external, memory_import)             \
+    X(external, memory_export)             \
+    X(external, memory_allocate_shareable) \
+    X(collectives, comm_backend)           \
+    X(collectives, comm_id)                \
+    X(collectives, comm_create)            \
+    X(collectives, comm_poll)              \
+    X(collectives, comm_abort)             \
     X(collectives, comm_destroy)
 
 typedef struct hal_plugin_entries {
