@@ -7,7 +7,7 @@
 
 enum { TRIED_BYTES = 4096, TRIED_PATTERN = 0x5a };
 
-/* Whether the host sees what the device writes to its memory without mapping it, and the reverse. */
+/* Whether the host sees what the device writes to its memory without mapping it, and vice versa. */
 static bool host_is_in_place(hal_plugin_device *device)
 {
     const uint8_t pattern = TRIED_PATTERN;

@@ -96,6 +96,22 @@ static hal_status device_load_functions(hal_plugin_device *device)
     return HAL_OK;
 }
 
+/* Writes the names of the extensions by which memory is shared, at most 3. Returns their number. */
+static uint32_t external_extensions(const vulkan_description *is, const char **names)
+{
+    uint32_t count = 0;
+    if (is->host_alignment > 0) {
+        names[count++] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
+    }
+    if (is->has_descriptors) {
+        names[count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
+    }
+    if (is->has_dma_buf) {
+        names[count++] = VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME;
+    }
+    return count;
+}
+
 /* Enables the features and extensions that the description relies on, and no others. */
 static hal_status device_create(hal_plugin_device *device)
 {
@@ -168,15 +184,7 @@ static hal_status device_create(hal_plugin_device *device)
     if (is->has_memory_budget) {
         extensions[extension_count++] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
     }
-    if (is->host_alignment > 0) {
-        extensions[extension_count++] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
-    }
-    if (is->has_descriptors) {
-        extensions[extension_count++] = VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME;
-    }
-    if (is->has_dma_buf) {
-        extensions[extension_count++] = VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME;
-    }
+    extension_count += external_extensions(is, extensions + extension_count);
     float priorities[VULKAN_MAX_DEVICE_QUEUES];
     for (uint32_t i = 0; i < VULKAN_MAX_DEVICE_QUEUES; i++) {
         priorities[i] = 0.5f;

@@ -1,5 +1,5 @@
-/* Memory that others own or share: pages of the host by VK_EXT_external_memory_host, a VkBuffer with
- * its VkDeviceMemory, and descriptors by VK_KHR_external_memory_fd. */
+/* Memory that others own or share: pages of the host by VK_EXT_external_memory_host, a VkBuffer
+ * with its VkDeviceMemory, and descriptors by VK_KHR_external_memory_fd. */
 #include "external.h"
 
 #include <stdlib.h>
