@@ -4,7 +4,7 @@ import math as _math
 from . import _core
 from . import _dtypes as dt
 from ._core import Array
-from ._device import Device, context_of
+from ._device import Device, Error, context_of
 
 __all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like",
            "linspace", "meshgrid", "ones", "ones_like", "tril", "triu", "zeros", "zeros_like",
@@ -130,7 +130,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     buffer protocol or DLPack (NumPy, PyTorch, array.array).
 
     Floats become float32 and ints int64 unless ``dtype`` says otherwise. Elements of other
-    libraries are copied; ``copy=False`` is an error for them.
+    libraries are copied, as they may change before the array is computed; ``copy=False`` shares
+    the memory of objects with DLPack as ``from_dlpack`` does, or raises.
 
     >>> import halyard as hx
     >>> hx.asarray([[1, 2], [3, 4]]).shape
@@ -146,8 +147,12 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
             return x if dtype is None else cast(x, dtype)
         return _share(x) if copy else x
     if copy is False:
-        raise ValueError("asarray: copy: elements of Python or of other libraries are copied, got "
-                         "False")
+        if not hasattr(obj, "__dlpack__"):
+            raise ValueError("asarray: copy: elements of Python's objects are copied, got False")
+        made = from_dlpack(obj, device=device, copy=False)
+        if dtype is not None and made._type != dtype._type:
+            raise ValueError("asarray: copy: the conversion needs a copy, got False")
+        return made
     context = context_of(device)
     if isinstance(obj, (bool, int, float, list, tuple)):
         return _from_nested(obj, dtype, context)
@@ -165,7 +170,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
             else:
                 return _from_nested(obj, dtype, context)
     if made is None:
-        made = from_dlpack(obj, device=device)
+        made = from_dlpack(obj, device=device, copy=True)
     return made if dtype is None else cast(made, dtype)
 
 
@@ -191,8 +196,10 @@ def _bytes(x):
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
-    """An array of any object with ``__dlpack__``. Elements of other libraries are copied, also from
-    memory of the host; ``copy=False`` is an error for them."""
+    """An array of any object with ``__dlpack__``. On a processor it is the object's memory, which
+    stays alive and is never written: what its owner writes to it later is seen by what is computed
+    later. It is copied with ``copy=True``, and where the device cannot use it in place unless
+    ``copy=False``, which raises there."""
     if isinstance(x, Array):
         moved = to_device(x, device) if device is not None else x
         if moved is x:
@@ -200,16 +207,24 @@ def from_dlpack(x, /, *, device=None, copy=None):
         if copy is False:
             raise ValueError("from_dlpack: copy: another device needs a copy, got False")
         return moved
-    if copy is False:
-        raise BufferError("from_dlpack: copy: elements of other libraries are copied, got False")
     context = context_of(device)
     kind = x.__dlpack_device__()[0]
-    arguments = {} if int(kind) in (1, 3) else {"dl_device": (1, 0), "copy": True}
+    if int(kind) in (1, 3):
+        arguments = {}
+    elif copy is False:
+        raise BufferError("from_dlpack: copy: memory of another device is copied, got False")
+    else:
+        arguments = {"dl_device": (1, 0), "copy": True}
     try:
         capsule = x.__dlpack__(max_version=(1, 3), **arguments)
     except TypeError:
         capsule = x.__dlpack__()
-    return _core.dlpack_import(context, capsule)
+    try:
+        return _core.dlpack_import(context, capsule, 2 if copy is None else int(copy))
+    except Error as error:
+        if copy is False:
+            raise BufferError(str(error)) from error
+        raise
 
 
 # ---- To Python's objects ----

@@ -116,10 +116,13 @@ static PyObject *context_memory(PyObject *object, PyObject *unused)
     if (status != HAL_OK) {
         return core_raise(status);
     }
-    return Py_BuildValue("{s:K,s:K,s:K,s:K}", "total_bytes", (unsigned long long)memory.total_bytes,
-                         "free_bytes", (unsigned long long)memory.free_bytes, "in_use_bytes",
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K}", "total_bytes",
+                         (unsigned long long)memory.total_bytes, "free_bytes",
+                         (unsigned long long)memory.free_bytes, "in_use_bytes",
                          (unsigned long long)memory.in_use_bytes, "pooled_bytes",
-                         (unsigned long long)memory.pooled_bytes);
+                         (unsigned long long)memory.pooled_bytes, "imported_bytes",
+                         (unsigned long long)memory.imported_bytes, "copied_bytes",
+                         (unsigned long long)memory.copied_bytes);
 }
 
 static PyObject *context_statistics(PyObject *object, PyObject *unused)

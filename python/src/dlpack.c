@@ -10,6 +10,9 @@ typedef struct dlpack_legacy {
     void (*destroy)(struct dlpack_legacy *legacy);
 } dlpack_legacy;
 
+/* How an import treats the memory of the exporter. */
+enum { IMPORT_SHARES = 0, IMPORT_COPIES = 1 };
+
 static void legacy_destroy(dlpack_legacy *legacy)
 {
     ops_dlpack_managed *managed = legacy->owner;
@@ -70,13 +73,50 @@ static PyObject *dlpack_export(PyObject *module, PyObject *arguments)
     return capsule;
 }
 
-/* (context, capsule): an array with a copy of the elements. */
+static void managed_release(void *user)
+{
+    ops_dlpack_managed *managed = user;
+    if (managed->destroy) {
+        managed->destroy(managed);
+    }
+}
+
+static void legacy_release(void *user)
+{
+    dlpack_legacy *legacy = user;
+    if (legacy->destroy) {
+        legacy->destroy(legacy);
+    }
+}
+
+/* The tensor of an import, which is shared or copied as `copy` says; `release` was called or will
+ * be. What is shared is never written: arrays are values. */
+static hal_status tensor_import(context_object *context, const ops_dlpack_tensor *source, int copy,
+                                hal_release_callback release, void *user, ops_tensor *tensor)
+{
+    hal_status status = HAL_ERROR_UNSUPPORTED;
+    if (copy != IMPORT_COPIES) {
+        status = ops_tensor_share_dlpack(context->ops, source, OPS_DLPACK_READ_ONLY, release, user,
+                                         tensor);
+    }
+    if (status == HAL_ERROR_UNSUPPORTED && copy != IMPORT_SHARES) {
+        status = ops_tensor_from_dlpack(context->ops, source, tensor);
+        if (status == HAL_OK) {
+            release(user);
+        }
+    }
+    return status;
+}
+
+/* (context, capsule, copy): an array of the elements; `copy` is 0 (never), 1 (always) or 2 (if the
+ * memory cannot be shared). */
 static PyObject *dlpack_import(PyObject *module, PyObject *arguments)
 {
     (void)module;
     context_object *context;
     PyObject *capsule;
-    if (!PyArg_ParseTuple(arguments, "O!O", core_context_type, &context, &capsule)) {
+    int copy;
+    if (!PyArg_ParseTuple(arguments, "O!Oi", core_context_type, &context, &capsule, &copy)) {
         return NULL;
     }
     const bool versioned = PyCapsule_IsValid(capsule, "dltensor_versioned");
@@ -92,26 +132,20 @@ static PyObject *dlpack_import(PyObject *module, PyObject *arguments)
         return NULL;
     }
     ops_tensor tensor;
-    hal_status status =
-        ops_tensor_from_dlpack(context->ops, managed ? &managed->tensor : &legacy->tensor, &tensor);
+    const hal_status status =
+        tensor_import(context, managed ? &managed->tensor : &legacy->tensor, copy,
+                      managed ? managed_release : legacy_release, pointer, &tensor);
     if (status != HAL_OK) {
         return core_raise(status);
     }
+    PyCapsule_SetName(capsule, versioned ? "used_dltensor_versioned" : "used_dltensor");
     PyObject *made = core_wrap(context, ops_array_from_tensor(context->ops, &tensor));
     ops_tensor_release(&tensor);
-    if (made) {
-        PyCapsule_SetName(capsule, versioned ? "used_dltensor_versioned" : "used_dltensor");
-        if (managed && managed->destroy) {
-            managed->destroy(managed);
-        } else if (legacy && legacy->destroy) {
-            legacy->destroy(legacy);
-        }
-    }
     return made;
 }
 
 PyMethodDef core_dlpack_methods[] = {
     {"dlpack_export", dlpack_export, METH_VARARGS, "(x, copy, versioned)"},
-    {"dlpack_import", dlpack_import, METH_VARARGS, "(context, capsule)"},
+    {"dlpack_import", dlpack_import, METH_VARARGS, "(context, capsule, copy)"},
     {NULL, NULL, 0, NULL},
 };

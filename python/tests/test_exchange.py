@@ -32,8 +32,81 @@ def test_memory_is_shared_with_consumers_on_the_processor():
         assert part.strides == (4, 16)
         copy = numpy.from_dlpack(x, copy=True)
         assert copy.ctypes.data != views[0].ctypes.data
+
+
+def counted(device, *names):
+    memory = device.memory()
+    return [memory[name] for name in names]
+
+
+def test_memory_of_producers_is_shared_on_the_processor():
+    with hx.Device("cpu") as device:
+        for name in DTYPES:
+            a = (numpy.arange(60).reshape(3, 4, 5) % 7).astype(name)
+            for part in (a, a[::-1], a[:, 1:3, ::-2], a.T, a[1:, 2], a[0, 0, 1:2]):
+                before = counted(device, "copied_bytes", "in_use_bytes")
+                x, y = hx.from_dlpack(part), hx.asarray(part, copy=False)
+                assert counted(device, "copied_bytes", "in_use_bytes") == before
+                assert numpy.array_equal(numpy.asarray(x), part)
+                assert numpy.array_equal(numpy.asarray(y), part)
+        assert hx.from_dlpack(numpy.ones((0, 3))).shape == (0, 3)
+
+
+def test_shared_memory_is_seen_and_never_written():
+    with hx.Device("cpu") as device:
+        a = numpy.arange(1000, dtype=numpy.float32)
+        a.flags.writeable = False
+        writable = a.copy()
+        for source in (a, writable):
+            expected = source.copy()
+            x = hx.from_dlpack(source, copy=False)
+            x += 1
+            x[3] = 70
+            y = hx.sqrt(x * 2)
+            hx.evaluate(x, y)
+            device.synchronize()
+            assert numpy.array_equal(source, expected)
+        x = hx.from_dlpack(writable)
+        writable[0] = 12
+        assert x[0] == 12
+        copies = hx.asarray(writable), hx.from_dlpack(writable, copy=True)
+        writable[0] = 13
+        assert copies[0][0] == 12 and copies[1][0] == 12
+
+
+def test_shared_memory_is_kept_and_released():
+    import weakref
+    with hx.Device("cpu") as device:
+        before = counted(device, "imported_bytes", "in_use_bytes")
+        a = numpy.ones(5000, numpy.float32)
+        died = weakref.ref(a)
+        x = hx.from_dlpack(a)
+        del a
+        gc.collect()
+        assert died() is not None and counted(device, "imported_bytes")[0] == before[0] + 20000
+        y = x + 1
+        del x
+        assert hx.sum(y) == 10000
+        del y
+        device.synchronize()
+        gc.collect()
+        assert died() is None and counted(device, "imported_bytes", "in_use_bytes") == before
+        for _ in range(1000):
+            hx.from_dlpack(numpy.ones(1000, numpy.float32))
+        device.synchronize()
+        assert counted(device, "imported_bytes", "in_use_bytes") == before
+
+
+def test_copy_false_raises_where_a_copy_is_needed():
+    with hx.Device("cpu"):
+        with pytest.raises(ValueError):
+            hx.asarray([1, 2], copy=False)
+        with pytest.raises(ValueError):
+            hx.asarray(numpy.ones(3), dtype=hx.float32, copy=False)
+        raw = numpy.zeros(41, numpy.uint8)[1:].view(numpy.float32)
+        assert hx.from_dlpack(raw).shape == (10,)
         with pytest.raises(BufferError):
-            hx.from_dlpack(views[0], copy=False)
+            hx.from_dlpack(raw, copy=False)
 
 
 def test_exports_keep_and_release_memory():

@@ -79,6 +79,8 @@ typedef struct hal_memory_statistics {
     uint64_t pooled_bytes;     /* released, kept by the pool for reuse */
     uint64_t allocation_count; /* allocations by the driver since the device was opened */
     uint64_t reuse_count;      /* allocations from the pool */
+    uint64_t imported_bytes;   /* of others, held by buffers of hal_buffer_import */
+    uint64_t copied_bytes;     /* by hal_queue_write and hal_queue_read since the opening */
 } hal_memory_statistics;
 
 /* Returns the current state of the device's memory.

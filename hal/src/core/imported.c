@@ -14,6 +14,7 @@ typedef struct imported {
     hal_device *device; /* with a reference */
     hal_release_callback release;
     void *user;
+    bool is_owned_by_others; /* else allocated to be shared */
 } imported;
 
 static imported *imported_of(hal_progress *progress)
@@ -45,6 +46,9 @@ static void imported_free(hal_progress *progress)
     hal_event_begin(&event);
     device->plugin->memory_free(device->handle, block->memory.handle);
     hal_event_end(&event, HAL_OK);
+    if (block->is_owned_by_others) {
+        hal_pool_count_import(device->pool, -(int64_t)block->memory.bytes);
+    }
     if (block->release) {
         block->release(block->user);
     }
@@ -108,6 +112,8 @@ hal_status hal_imported_create(hal_device *device, const hal_memory_handle *hand
     block->memory.is_read_only = handle->access == HAL_ACCESS_READ;
     block->release = release;
     block->user = user;
+    block->is_owned_by_others = true;
+    hal_pool_count_import(device->pool, (int64_t)handle->bytes);
     *memory = &block->memory;
     return HAL_OK;
 }

@@ -33,6 +33,7 @@ struct hal_pool {
     uint64_t pooled_bytes;
     uint64_t allocation_count;
     uint64_t reuse_count;
+    _Atomic uint64_t imported_bytes, copied_bytes;
 };
 
 /* Uses of any number of blocks. */
@@ -391,6 +392,16 @@ void hal_pool_usage(hal_pool *pool, uint64_t *in_use_bytes, uint64_t *pooled_byt
     pthread_mutex_unlock(&pool->lock);
 }
 
+void hal_pool_count_import(hal_pool *pool, int64_t bytes)
+{
+    atomic_fetch_add_explicit(&pool->imported_bytes, (uint64_t)bytes, memory_order_relaxed);
+}
+
+void hal_pool_count_copy(hal_pool *pool, uint64_t bytes)
+{
+    atomic_fetch_add_explicit(&pool->copied_bytes, bytes, memory_order_relaxed);
+}
+
 hal_status hal_pool_statistics(hal_pool *pool, hal_memory_statistics *statistics)
 {
     hal_device *device = pool->device;
@@ -401,6 +412,8 @@ hal_status hal_pool_statistics(hal_pool *pool, hal_memory_statistics *statistics
     statistics->allocation_count = pool->allocation_count;
     statistics->reuse_count = pool->reuse_count;
     pthread_mutex_unlock(&pool->lock);
+    statistics->imported_bytes = atomic_load(&pool->imported_bytes);
+    statistics->copied_bytes = atomic_load(&pool->copied_bytes);
 
     const uint64_t held = statistics->in_use_bytes + statistics->pooled_bytes;
     statistics->total_bytes = device->info.memory_bytes;

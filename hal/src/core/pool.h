@@ -17,11 +17,11 @@ typedef struct hal_memory {
     hal_plugin_memory *handle;
     uint64_t bytes; /* size of the block; at least the requested size */
     hal_memory_kind kind;
-    bool is_kept;  /* see hal_pool_keep; guarded by the pool's lock */
+    bool is_kept;      /* see hal_pool_keep; guarded by the pool's lock */
     bool is_imported;  /* see imported.h; never in the pool */
     bool is_read_only; /* imported with HAL_ACCESS_READ */
-    bool reused;   /* `uses` are those of an earlier owner; guarded by the lock of `uses` */
-    void *pointer; /* host view, null until mapped; guarded by the lock of `uses` */
+    bool reused;       /* `uses` are those of an earlier owner; guarded by the lock of `uses` */
+    void *pointer;     /* host view, null until mapped; guarded by the lock of `uses` */
     _Atomic uint64_t batch_serial; /* of the last batch that recorded a use */
     hal_fence_set uses;
 } hal_memory;
@@ -55,6 +55,11 @@ void hal_pool_trim(hal_pool *pool, bool wait);
 
 /* Bytes of blocks that have an owner and of blocks in the pool. Threads: any. */
 void hal_pool_usage(hal_pool *pool, uint64_t *in_use_bytes, uint64_t *pooled_bytes);
+
+/* Count bytes of memory of others that gets a block, negative when it has none any more, and bytes
+ * that the host copies from or to buffers. Threads: any. */
+void hal_pool_count_import(hal_pool *pool, int64_t bytes);
+void hal_pool_count_copy(hal_pool *pool, uint64_t bytes);
 
 /* Threads: any. Errors: those of the plugin. */
 hal_status hal_pool_statistics(hal_pool *pool, hal_memory_statistics *statistics);

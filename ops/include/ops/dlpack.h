@@ -7,6 +7,7 @@
 #ifndef OPS_DLPACK_H
 #define OPS_DLPACK_H
 
+#include <hal/external.h>
 #include <ops/tensor.h>
 
 #ifdef __cplusplus
@@ -80,6 +81,20 @@ HAL_API hal_status ops_tensor_to_dlpack(ops_context *context, const ops_tensor *
  * for memory of another device and for types that hal does not have; as ops_tensor_from_host. */
 HAL_API hal_status ops_tensor_from_dlpack(ops_context *context, const ops_dlpack_tensor *source,
                                           HAL_OUT ops_tensor *tensor);
+
+/* Creates a tensor in the memory of `source`, with its strides and without a copy, where the
+ * device imports this memory (hal_device_get_external: processors do at any address of elements).
+ * Work sees what others write to the memory before it is submitted.
+ *   flags    OPS_DLPACK_READ_ONLY: calls that would write to the tensor fail
+ *   release  called once with `user` when all references to the tensor's buffer were released and
+ *            the last batch that names it has ended, as hal_buffer_import says; may be null
+ * Ownership: as ops_tensor_create; `source` itself is not used after the call, its memory stays
+ * until `release`. After an error `release` is not called. Threads: the queue's.
+ * Errors: as ops_tensor_from_dlpack; UNSUPPORTED where the device does not use this memory in
+ * place: ops_tensor_from_dlpack copies it. */
+HAL_API hal_status ops_tensor_share_dlpack(ops_context *context, const ops_dlpack_tensor *source,
+                                           uint64_t flags, hal_release_callback release, void *user,
+                                           HAL_OUT ops_tensor *tensor);
 
 #ifdef __cplusplus
 }

@@ -162,29 +162,28 @@ static char *elements_pack(const ops_dlpack_tensor *source, const int64_t *strid
     return to;
 }
 
-static hal_status dlpack_check(const ops_dlpack_tensor *source, hal_type *type, uint64_t *bytes)
+static hal_status dlpack_check(const char *function, const ops_dlpack_tensor *source,
+                               hal_type *type, uint64_t *bytes)
 {
     if (!source || source->rank < 0 || source->rank > (int32_t)OPS_MAX_RANK ||
         (source->rank > 0 && !source->shape)) {
-        return ops_invalid("ops_tensor_from_dlpack: source: expected a tensor of rank 0 to %u, got "
-                           "%s",
+        return ops_invalid("%s: source: expected a tensor of rank 0 to %u, got %s", function,
                            OPS_MAX_RANK, source ? "another rank, or no shape" : "null");
     }
     if (source->device.kind != OPS_DLPACK_HOST && source->device.kind != OPS_DLPACK_PINNED) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                              "ops_tensor_from_dlpack: source: expected memory of the host, got "
-                              "DLPack's device kind %d; export a copy for the host",
-                              (int)source->device.kind);
+                              "%s: source: expected memory of the host, got DLPack's device kind "
+                              "%d; export a copy for the host",
+                              function, (int)source->device.kind);
     }
     *type = ops_dlpack_get_type(source->type);
     if (*type == HAL_TYPE_NONE) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                              "ops_tensor_from_dlpack: source: expected an element type of hal, "
-                              "got DLPack's code %u with %u bits and %u lanes",
-                              source->type.code, source->type.bits, source->type.lanes);
+                              "%s: source: expected an element type of hal, got DLPack's code %u "
+                              "with %u bits and %u lanes",
+                              function, source->type.code, source->type.bits, source->type.lanes);
     }
-    return ops_check_shape("ops_tensor_from_dlpack", *type, (uint32_t)source->rank, source->shape,
-                           bytes);
+    return ops_check_shape(function, *type, (uint32_t)source->rank, source->shape, bytes);
 }
 
 hal_status ops_tensor_from_dlpack(ops_context *context, const ops_dlpack_tensor *source,
@@ -196,7 +195,7 @@ hal_status ops_tensor_from_dlpack(ops_context *context, const ops_dlpack_tensor 
     }
     hal_type type = HAL_TYPE_NONE;
     uint64_t bytes = 0;
-    HAL_TRY(dlpack_check(source, &type, &bytes));
+    HAL_TRY(dlpack_check("ops_tensor_from_dlpack", source, &type, &bytes));
     int64_t strides[OPS_MAX_RANK], next = 1;
     bool is_row_major = true;
     for (int32_t i = source->rank; i-- > 0;) {
@@ -220,4 +219,70 @@ hal_status ops_tensor_from_dlpack(ops_context *context, const ops_dlpack_tensor 
         ops_tensor_from_host(context, type, rank, source->shape, packed, tensor);
     free(packed);
     return status;
+}
+
+/* The tensor of the source's elements, and the range of its memory that has them. */
+static hal_status source_range(const ops_dlpack_tensor *source, hal_type type, ops_tensor *view,
+                               hal_memory_handle *handle)
+{
+    const uint64_t size = hal_type_size(type);
+    int64_t first = 0, end = 0, count = 1, next = 1;
+    *view = (ops_tensor){.type = type, .rank = (uint32_t)source->rank};
+    for (int32_t i = source->rank; i-- > 0;) {
+        const bool is_given = source->strides && source->shape[i] != 1;
+        view->shape[i] = source->shape[i];
+        view->stride[i] = is_given ? source->strides[i] : next;
+        next *= source->shape[i];
+    }
+    int64_t bytes = 0;
+    if (!ops_extent(view, &first, &end, &count) ||
+        __builtin_mul_overflow(end - first, (int64_t)size, &bytes)) {
+        return ops_invalid("ops_tensor_share_dlpack: source: expected strides within the address "
+                           "space");
+    }
+    view->offset = -first;
+    handle->handle =
+        (uint64_t)(uintptr_t)source->data + source->byte_offset + (uint64_t)first * size;
+    handle->bytes = (uint64_t)bytes;
+    return handle->handle % size == 0
+               ? HAL_OK
+               : hal_status_set(HAL_ERROR_UNSUPPORTED,
+                                "ops_tensor_share_dlpack: source: expected aligned elements, got "
+                                "%llu bytes at 0x%llx",
+                                (unsigned long long)size, (unsigned long long)handle->handle);
+}
+
+hal_status ops_tensor_share_dlpack(ops_context *context, const ops_dlpack_tensor *source,
+                                   uint64_t flags, hal_release_callback release, void *user,
+                                   ops_tensor *tensor)
+{
+    if (!context || !tensor) {
+        return ops_invalid("ops_tensor_share_dlpack: %s: expected a pointer, got null",
+                           context ? "tensor" : "context");
+    }
+    hal_type type = HAL_TYPE_NONE;
+    uint64_t bytes = 0;
+    HAL_TRY(dlpack_check("ops_tensor_share_dlpack", source, &type, &bytes));
+    if (bytes == 0) { /* an empty range has no address */
+        HAL_TRY(ops_tensor_create(context, type, (uint32_t)source->rank, source->shape, tensor));
+        if (release) {
+            release(user);
+        }
+        return HAL_OK;
+    }
+    ops_tensor view;
+    hal_memory_handle handle = {.size = sizeof handle,
+                                .kind = HAL_HANDLE_HOST,
+                                .access = flags & OPS_DLPACK_READ_ONLY ? HAL_ACCESS_READ
+                                                                       : HAL_ACCESS_READ_WRITE};
+    HAL_TRY(source_range(source, type, &view, &handle));
+    const hal_status status =
+        hal_buffer_import(context->device, &handle, release, user, &view.buffer);
+    if (status == HAL_ERROR_INVALID_ARGUMENT) { /* a misaligned address or size */
+        return hal_status_set(HAL_ERROR_UNSUPPORTED, "ops_tensor_share_dlpack: source: %s",
+                              hal_status_message());
+    }
+    HAL_TRY(status);
+    *tensor = view;
+    return HAL_OK;
 }

@@ -146,10 +146,86 @@ static void bad_sources(void **state)
     invalid(ops_tensor_to_dlpack(NULL, &made, 0, &managed), "context");
 }
 
+typedef struct source {
+    float numbers[24];
+    int released;
+} source;
+
+static void count_release(void *user)
+{
+    ((source *)user)->released++;
+}
+
+/* Strides of any sign, in the memory itself: no copy, and no byte is written. */
+static void shares_the_memory_of_any_strides(void **state)
+{
+    source own = {.released = 0}, kept;
+    int64_t shape[3] = {2, 3, 2}, strides[3] = {12, -4, 2};
+    for (int i = 0; i < 24; i++) {
+        own.numbers[i] = (float)i;
+    }
+    kept = own;
+    const ops_dlpack_tensor given = {.data = own.numbers,
+                                     .device = {OPS_DLPACK_HOST, 0},
+                                     .rank = 3,
+                                     .type = {2, 32, 1},
+                                     .shape = shape,
+                                     .strides = strides,
+                                     .byte_offset = 8 * sizeof(float)};
+    hal_memory_statistics before, after;
+    hal_device *device = ops_context_get_device(test_context);
+    ok(hal_device_get_memory(device, &before));
+    ops_tensor x;
+    ok(ops_tensor_share_dlpack(test_context, &given, OPS_DLPACK_READ_ONLY, count_release, &own,
+                               &x));
+    ok(hal_device_get_memory(device, &after));
+    assert_int_equal(after.copied_bytes, before.copied_bytes);
+    assert_int_equal(after.in_use_bytes, before.in_use_bytes);
+    assert_int_equal(after.imported_bytes, before.imported_bytes + 23 * sizeof(float));
+    float seen[12];
+    ok(ops_tensor_read(test_context, &x, sizeof seen, seen));
+    for (int i = 0; i < 12; i++) {
+        assert_true(seen[i] == (float)(8 + 12 * (i / 6) - 4 * (i / 2 % 3) + 2 * (i % 2)));
+    }
+    assert_int_equal(ops_tensor_write(test_context, &x, seen, sizeof seen),
+                     HAL_ERROR_INVALID_ARGUMENT);
+    assert_memory_equal(own.numbers, kept.numbers, sizeof own.numbers);
+    ops_tensor_release(&x);
+    ok(hal_queue_wait(ops_context_get_queue(test_context), HAL_WAIT_FOREVER));
+    assert_int_equal(own.released, 1);
+    ok(hal_device_get_memory(device, &after));
+    assert_int_equal(after.imported_bytes, before.imported_bytes);
+}
+
+static void shares_nothing_that_is_misaligned(void **state)
+{
+    source own = {.released = 0};
+    int64_t shape[1] = {4};
+    ops_dlpack_tensor given = {.data = own.numbers,
+                               .device = {OPS_DLPACK_HOST, 0},
+                               .rank = 1,
+                               .type = {2, 32, 1},
+                               .shape = shape,
+                               .byte_offset = 2};
+    ops_tensor x;
+    ok(unsupported(ops_tensor_share_dlpack(test_context, &given, 0, count_release, &own, &x)));
+    given.byte_offset = 0;
+    given.device.kind = 2;
+    ok(unsupported(ops_tensor_share_dlpack(test_context, &given, 0, count_release, &own, &x)));
+    assert_int_equal(own.released, 0);
+    given.device.kind = OPS_DLPACK_HOST;
+    shape[0] = 0;
+    ok(ops_tensor_share_dlpack(test_context, &given, 0, count_release, &own, &x));
+    assert_int_equal(own.released, 1);
+    ops_tensor_release(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exports_share_memory), cmocka_unit_test(imports_of_any_strides),
-        cmocka_unit_test(all_types_and_ranks), cmocka_unit_test(bad_sources)};
+        cmocka_unit_test(all_types_and_ranks), cmocka_unit_test(bad_sources),
+        cmocka_unit_test(shares_the_memory_of_any_strides),
+        cmocka_unit_test(shares_nothing_that_is_misaligned)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
