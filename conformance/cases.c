@@ -16,6 +16,7 @@ static const struct {
     {"hal/widths", CASE_LEVEL_CORE, cases_hal_widths},
     {"hal/coherence", CASE_LEVEL_CORE, cases_hal_coherence},
     {"hal/external", CASE_LEVEL_CORE, cases_hal_external},
+    {"hal/host_call", CASE_LEVEL_CORE, cases_hal_host_call},
     {"hal/queue", CASE_LEVEL_CORE, cases_hal_queue},
     {"hal/rows", CASE_LEVEL_CORE, cases_hal_rows},
     {"hal/indirect", CASE_LEVEL_CORE, cases_hal_indirect},

@@ -377,6 +377,57 @@ static void descriptor(case_run *run, const void *parameters)
     words_check(run, run->queue, first, COUNT, 15, 6, "what was written by the second buffer");
 }
 
+/* The names that a message lists after "expected one of": each gives a handle. */
+static uint32_t listed_handles(case_run *run, hal_kernel *kernel, hal_queue *queue)
+{
+    char message[512];
+    uint32_t count = 0;
+    snprintf(message, sizeof message, "%s", hal_status_message());
+    char *names = strstr(message, "expected one of ");
+    case_check(run, names != NULL, "the message does not name the types: %s", message);
+    names += strlen("expected one of ");
+    char *end = strstr(names, ", got");
+    case_check(run, end != NULL, "the message does not end: %s", message);
+    *end = 0;
+    for (char *rest = names, *name; (name = strtok_r(rest, ", ", &rest)) != NULL; count++) {
+        uint64_t handle = 0, again = 1;
+        for (int turn = 0; turn < 2; turn++) {
+            uint64_t *to = turn ? &again : &handle;
+            case_ok(run,
+                    kernel  ? hal_kernel_get_native(kernel, name, to)
+                    : queue ? hal_queue_get_native(queue, name, to)
+                            : hal_device_get_native(run->device, name, to),
+                    name);
+        }
+        case_check(run, handle == again, "%s is 0x%llx and then 0x%llx", name,
+                   (unsigned long long)handle, (unsigned long long)again);
+    }
+    return count;
+}
+
+static void handles(case_run *run, const void *parameters)
+{
+    uint64_t handle = 0;
+    const hal_status lacks = HAL_ERROR_UNSUPPORTED;
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    case_expect(run, hal_device_get_native(NULL, "x", &handle), HAL_ERROR_INVALID_ARGUMENT, NULL,
+                "the handle of null");
+    case_expect(run, hal_device_get_native(run->device, NULL, &handle), HAL_ERROR_INVALID_ARGUMENT,
+                "type", "a null type");
+    case_expect(run, hal_device_get_native(run->device, "no_such_type", &handle), lacks,
+                "no_such_type", "an unknown type of a device");
+    if (!strstr(hal_status_message(), "expected one of")) {
+        case_unsupported(run, "native handles");
+    }
+    case_check(run, listed_handles(run, NULL, NULL) > 0, "no handle of the device");
+    case_expect(run, hal_queue_get_native(run->queue, "no_such_type", &handle), lacks,
+                "no_such_type", "an unknown type of a queue");
+    listed_handles(run, NULL, run->queue);
+    case_expect(run, hal_kernel_get_native(kernel, "no_such_type", &handle), lacks, "no_such_type",
+                "an unknown type of a kernel");
+    listed_handles(run, kernel, NULL);
+}
+
 void cases_hal_external(case_list *list)
 {
     static const external_case shifts[] = {{0}, {4}, {16}, {64}};
@@ -389,6 +440,7 @@ void cases_hal_external(case_list *list)
     case_add(list, many, NULL, 0, "external/many");
     case_add(list, refusals, NULL, 0, "external/refusals");
     case_add(list, native, NULL, 0, "external/native");
+    case_add(list, handles, NULL, 0, "external/handles");
     const uint32_t opaque = HAL_HANDLE_OPAQUE_FD, dma_buf = HAL_HANDLE_DMA_BUF;
     case_add(list, descriptor, &opaque, sizeof opaque, "external/descriptor(kind=opaque_fd)");
     case_add(list, descriptor, &dma_buf, sizeof dma_buf, "external/descriptor(kind=dma_buf)");

@@ -61,7 +61,11 @@ void cuda_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
     }
     atomic_fetch_add(&device->frees, 1);
     if (cuda_context_push(device) == HAL_OK) {
-        if (memory->pointer) {
+        if (memory->owner == CUDA_MEMORY_REGISTERED) {
+            cuda_functions()->cuMemHostUnregister(memory->pointer);
+        } else if (memory->owner == CUDA_MEMORY_NATIVE) {
+            /* its owner frees it */
+        } else if (memory->pointer) {
             cuda_pinned_free(device, memory->pointer);
         } else {
             cuda_functions()->cuMemFree_v2(memory->address);

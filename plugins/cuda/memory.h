@@ -4,11 +4,18 @@
 
 #include "device.h"
 
+typedef enum cuda_memory_owner {
+    CUDA_MEMORY_OWN,
+    CUDA_MEMORY_NATIVE,    /* of others, an address of the context */
+    CUDA_MEMORY_REGISTERED /* of others, memory of the host that the plugin has registered */
+} cuda_memory_owner;
+
 struct hal_plugin_memory {
     const hal_plugin_device *device;
     cuda_address address;
     void *pointer; /* in the host's address space; null for device memory */
     uint64_t bytes;
+    cuda_memory_owner owner;
 };
 
 hal_status cuda_memory_info(hal_plugin_device *device, uint64_t *free_bytes, uint64_t *total_bytes);

@@ -4,6 +4,7 @@
 #include "collectives/nccl.h"
 #include "commands.h"
 #include "describe.h"
+#include "external.h"
 #include "gemm/gemm.h"
 #include "gemm/variables.h"
 #include "gemm/workspace.h"
@@ -89,6 +90,12 @@ static kit_plugin plugin = {
     .enumerate = cuda_enumerate,
     .device_open = device_open,
     .memory_info = {.memory_info = cuda_memory_info},
+    .handles = {.device_handle = cuda_device_handle,
+                .queue_handle = cuda_queue_handle,
+                .kernel_handle = cuda_kernel_handle},
+    .external = {.external_info = cuda_external_info,
+                 .memory_import = cuda_memory_import,
+                 .memory_export = cuda_memory_export},
     .timing = {.queue_elapsed = cuda_queue_elapsed},
     .native = {.formats = "ptx,cubin", .kernel_create_native = cuda_kernel_create_native},
     .gemm = {.gemm = cuda_gemm, .gemm_estimate = cuda_gemm_estimate},

@@ -25,6 +25,8 @@ SYMBOL(cuMemAlloc_v2, (cuda_address * address, size_t bytes))
 SYMBOL(cuMemFree_v2, (cuda_address address))
 SYMBOL(cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags))
 SYMBOL(cuMemFreeHost, (void *pointer))
+OPTIONAL(cuMemHostRegister_v2, (void *pointer, size_t bytes, unsigned flags))
+OPTIONAL(cuMemHostUnregister, (void *pointer))
 SYMBOL(cuMemHostGetDevicePointer_v2, (cuda_address * address, void *pointer, unsigned flags))
 SYMBOL(cuMemcpyAsync, (cuda_address to, cuda_address from, size_t bytes, cuda_stream stream))
 SYMBOL(cuMemcpyPeerAsync, (cuda_address to, cuda_context to_context, cuda_address from,

@@ -199,6 +199,15 @@ GUARD_LIGHT(coherence, memory_invalidate, hal_status, false,
             (hal_plugin_device * device, hal_plugin_memory *memory, uint64_t offset,
              uint64_t bytes),
             (device, memory, offset, bytes))
+GUARD_LIGHT(handles, device_handle, hal_status, false,
+            (hal_plugin_device * device, const char *type, uint64_t *handle),
+            (device, type, handle))
+GUARD_LIGHT(handles, queue_handle, hal_status, false,
+            (hal_plugin_queue * queue, const char *type, uint64_t *handle), (queue, type, handle))
+GUARD_LIGHT(handles, kernel_handle, hal_status, false,
+            (hal_plugin_device * device, hal_plugin_kernel *kernel, const char *type,
+             uint64_t *handle),
+            (device, kernel, type, handle))
 GUARD_LIGHT(external, external_info, hal_status, false,
             (hal_plugin_device * device, hal_external_info *info), (device, info))
 GUARD_LIGHT(external, memory_import, hal_status, false,
@@ -345,6 +354,9 @@ static void guarded_device_close(hal_plugin_device *device)
     X(gemm, gemm)                          \
     X(gemm, gemm_estimate)                 \
     X(peers, device_can_access_peer)       \
+    X(handles, device_handle)              \
+    X(handles, queue_handle)               \
+    X(handles, kernel_handle)              \
     X(external, external_info)             \
     X(external, memory_import)             \
     X(external, memory_export)             \

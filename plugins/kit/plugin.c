@@ -97,6 +97,7 @@ static void plugin_complete(kit_plugin *plugin)
     COMPLETE(host_copy, host_copy)
     COMPLETE(faults, queue_fail_next)
     COMPLETE(external, external_info)
+    COMPLETE(handles, device_handle)
     COMPLETE(collectives, comm_create)
 #undef COMPLETE
     kit_guard_plugin(plugin);

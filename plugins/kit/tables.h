@@ -15,6 +15,7 @@
     X(host_copy, HAL_EXTENSION_HOST_COPY)     \
     X(faults, HAL_EXTENSION_FAULTS)           \
     X(external, HAL_EXTENSION_EXTERNAL)       \
+    X(handles, HAL_EXTENSION_HANDLES)         \
     X(collectives, HAL_EXTENSION_COLLECTIVES)
 
 /* The first member of a plugin's hal_plugin_device, hal_plugin_queue and hal_plugin_comm is
@@ -37,6 +38,7 @@ typedef struct kit_plugin {
     hal_extension_host_copy host_copy;
     hal_extension_faults faults;
     hal_extension_external external;
+    hal_extension_handles handles;
     hal_extension_collectives collectives;
 } kit_plugin;
 

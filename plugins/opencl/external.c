@@ -2,6 +2,10 @@
  * uses it in place. OpenCL allows drivers to work on a copy, so the first question tries it. */
 #include "external.h"
 
+#include "kernel.h"
+#include "queue.h"
+
+#include <kit/handles.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,4 +125,27 @@ hal_status opencl_memory_export(hal_plugin_device *device, hal_plugin_memory *me
     }
     handle->handle = (uint64_t)(uintptr_t)memory->buffer;
     return HAL_OK;
+}
+
+hal_status opencl_device_handle(hal_plugin_device *device, const char *type, uint64_t *handle)
+{
+    const kit_handle all[] = {KIT_HANDLE("cl_context", device->context),
+                              KIT_HANDLE("cl_device_id", device->card->device),
+                              KIT_HANDLE("cl_platform_id", device->card->platform),
+                              {NULL, 0}};
+    return kit_handle_find(all, type, handle);
+}
+
+hal_status opencl_queue_handle(hal_plugin_queue *queue, const char *type, uint64_t *handle)
+{
+    const kit_handle all[] = {KIT_HANDLE("cl_command_queue", queue->commands), {NULL, 0}};
+    return kit_handle_find(all, type, handle);
+}
+
+hal_status opencl_kernel_handle(hal_plugin_device *device, hal_plugin_kernel *kernel,
+                                const char *type, uint64_t *handle)
+{
+    (void)device;
+    const kit_handle all[] = {KIT_HANDLE("cl_program", kernel->program), {NULL, 0}};
+    return kit_handle_find(all, type, handle);
 }

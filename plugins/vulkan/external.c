@@ -2,6 +2,10 @@
  * with its VkDeviceMemory, and descriptors by VK_KHR_external_memory_fd. */
 #include "external.h"
 
+#include "kernel.h"
+#include "queue.h"
+
+#include <kit/handles.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -206,4 +210,29 @@ hal_status vulkan_memory_allocate_shareable(hal_plugin_device *device, uint32_t 
     HAL_TRY(vulkan_memory_allocate_shared(device, HAL_MEMORY_DEVICE, bytes, &sharing, memory));
     (*memory)->handle = type_of_kind(handle_kind);
     return HAL_OK;
+}
+
+hal_status vulkan_device_handle(hal_plugin_device *device, const char *type, uint64_t *handle)
+{
+    const kit_handle all[] = {KIT_HANDLE("VkDevice", device->handle),
+                              KIT_HANDLE("VkPhysicalDevice", device->physical.handle),
+                              KIT_HANDLE("VkInstance", device->instance->handle),
+                              {NULL, 0}};
+    return kit_handle_find(all, type, handle);
+}
+
+/* The VkQueue is shared by queues of hal, which submit under a lock. */
+hal_status vulkan_queue_handle(hal_plugin_queue *queue, const char *type, uint64_t *handle)
+{
+    const kit_handle all[] = {KIT_HANDLE("VkSemaphore", queue->timeline), {NULL, 0}};
+    return kit_handle_find(all, type, handle);
+}
+
+hal_status vulkan_kernel_handle(hal_plugin_device *device, hal_plugin_kernel *kernel,
+                                const char *type, uint64_t *handle)
+{
+    const kit_handle all[] = {KIT_HANDLE("VkPipeline", kernel->pipeline),
+                              KIT_HANDLE("VkPipelineLayout", device->layout),
+                              {NULL, 0}};
+    return kit_handle_find(all, type, handle);
 }

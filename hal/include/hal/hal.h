@@ -15,10 +15,12 @@
 #include <hal/device.h>
 #include <hal/external.h>
 #include <hal/graph.h>
+#include <hal/host_call.h>
 #include <hal/comm.h>
 #include <hal/ir.h>
 #include <hal/ir_build.h>
 #include <hal/kernel.h>
+#include <hal/native.h>
 #include <hal/queue.h>
 #include <hal/status.h>
 #include <hal/types.h>

@@ -91,6 +91,7 @@ extern "C" {
  *  hal_plugin_create, query_extension, enumerate       | one thread at a time for an instance
  *  instance_destroy, device_open, device_close         | one thread at a time for an instance
  *  memory_*, external_info                             | any
+ *  device_handle, queue_handle, kernel_handle          | any
  *  kernel_*, gemm, gemm_estimate, host_copy            | any
  *  queue_create, device_can_access_peer                | any
  *  comm_backend, _id, _create, _poll, _abort           | any
@@ -541,6 +542,23 @@ typedef struct hal_extension_external {
     hal_status (*memory_allocate_shareable)(hal_plugin_device *device, uint32_t handle_kind,
                                             uint64_t bytes, hal_plugin_memory **memory);
 } hal_extension_external;
+
+/* The driver's own objects, for libraries that use the same driver. */
+#define HAL_EXTENSION_HANDLES "hal.native_handles"
+typedef struct hal_extension_handles {
+    uint32_t size;
+    uint32_t version; /* major in the high half, minor in the low half */
+
+    /* Return a handle of a device, queue or kernel, which remains the plugin's and is valid as long
+     * as the object.
+     *   type    name of the handle's type in the driver's headers, such as "cl_context"
+     *   handle  the pointer or number
+     * Errors: UNSUPPORTED for other types, with the names of those that there are. */
+    hal_status (*device_handle)(hal_plugin_device *device, const char *type, uint64_t *handle);
+    hal_status (*queue_handle)(hal_plugin_queue *queue, const char *type, uint64_t *handle);
+    hal_status (*kernel_handle)(hal_plugin_device *device, hal_plugin_kernel *kernel,
+                                const char *type, uint64_t *handle);
+} hal_extension_handles;
 
 /* A backend for collectives. */
 #define HAL_EXTENSION_COLLECTIVES "hal.collectives"

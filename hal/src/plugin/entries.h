@@ -32,6 +32,7 @@
     X(host_copy, HAL_EXTENSION_HOST_COPY)     \
     X(faults, HAL_EXTENSION_FAULTS)           \
     X(external, HAL_EXTENSION_EXTERNAL)       \
+    X(handles, HAL_EXTENSION_HANDLES)         \
     X(collectives, HAL_EXTENSION_COLLECTIVES)
 
 /* X(extension, entry) */
@@ -47,6 +48,9 @@
     X(peers, device_can_access_peer)       \
     X(host_copy, host_copy)                \
     X(faults, queue_fail_next)             \
+    X(handles, device_handle)              \
+    X(handles, queue_handle)               \
+    X(handles, kernel_handle)              \
     X(external, external_info)             \
     X(external, memory_import)             \
     X(external, memory_export)             \

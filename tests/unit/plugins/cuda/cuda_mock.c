@@ -292,6 +292,18 @@ cuda_result cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
     return posix_memalign(pointer, 256, bytes) ? CUDA_OUT_OF_MEMORY : 0;
 }
 
+cuda_result cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags)
+{
+    mock->live_objects++;
+    return pointer && bytes > 0 && flags == 2 ? 0 : CUDA_OUT_OF_MEMORY;
+}
+
+cuda_result cuMemHostUnregister(void *pointer)
+{
+    mock->live_objects--;
+    return pointer ? 0 : CUDA_OUT_OF_MEMORY;
+}
+
 cuda_result cuMemFreeHost(void *pointer)
 {
     mock->live_objects--;

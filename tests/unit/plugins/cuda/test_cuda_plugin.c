@@ -71,6 +71,57 @@ TEST_WITH(test_fill_and_copy, begin, end)
     plugin->memory_free(device, to);
 }
 
+/* Memory of the host is registered for the time of the import; addresses of others stay theirs. */
+TEST_WITH(test_external, begin, end)
+{
+    static _Alignas(64) uint8_t bytes[256];
+    hal_external_info info = {.size = sizeof info};
+    does(plugin->external_info(device, &info));
+    assert_int_equal(info.import_kinds,
+                     HAL_HANDLE_BIT(HAL_HANDLE_HOST) | HAL_HANDLE_BIT(HAL_HANDLE_NATIVE));
+    for (uint32_t kind = HAL_HANDLE_HOST; kind <= HAL_HANDLE_NATIVE; kind++) {
+        hal_memory_handle handle = {.size = sizeof handle,
+                                    .kind = kind,
+                                    .handle = (uint64_t)(uintptr_t)bytes,
+                                    .offset = 64,
+                                    .bytes = 128,
+                                    .access = HAL_ACCESS_READ_WRITE};
+        hal_plugin_memory *memory = NULL;
+        uint32_t objects = mock->live_objects;
+        does(plugin->memory_import(device, &handle, &memory));
+        assert_int_equal(mock->live_objects, objects + (kind == HAL_HANDLE_HOST));
+        const hal_binding binding = {.memory = memory, .offset = 16, .length = 8};
+        const hal_command fill = {
+            .kind = HAL_COMMAND_FILL, .binding_count = 1, .scalar_bytes = 4};
+        static const uint8_t pattern[8] = {1, 2, 3, 4};
+        memset(bytes, 0, sizeof bytes);
+        submit(&fill, 1, &binding, 1, pattern, 8);
+        assert_memory_equal(bytes + 80, "\1\2\3\4\1\2\3\4", 8);
+        assert_int_equal(bytes[79] + bytes[88], 0);
+        hal_memory_handle out = {.size = sizeof out};
+        does(plugin->memory_export(device, memory, HAL_HANDLE_NATIVE, &out));
+        assert_int_equal(out.handle, (uint64_t)(uintptr_t)bytes + 64);
+        objects = mock->live_objects;
+        plugin->memory_free(device, memory);
+        assert_int_equal(mock->live_objects, objects - (kind == HAL_HANDLE_HOST));
+        handle.offset = 4;
+        if (kind == HAL_HANDLE_NATIVE) {
+            fails(plugin->memory_import(device, &handle, &memory), HAL_ERROR_UNSUPPORTED,
+                  "multiple of 16");
+        }
+    }
+}
+
+TEST_WITH(test_native_handles, begin, end)
+{
+    uint64_t stream = 0, context = 0;
+    does(plugin->queue_handle(queue, "CUstream", &stream));
+    does(plugin->device_handle(device, "CUcontext", &context));
+    assert_true(stream != 0 && context != 0);
+    fails(plugin->device_handle(device, "CUstream", &context), HAL_ERROR_UNSUPPORTED,
+          "expected one of CUcontext, CUdevice");
+}
+
 /* With the counter and with events alone. */
 TEST_WITH(test_points, begin, end)
 {
