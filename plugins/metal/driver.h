@@ -50,6 +50,10 @@ uint64_t metal_shim_allocated(metal_gpu *gpu);
 
 /* Untracked buffers; null where there is no memory. `host` is null for private memory. */
 metal_buffer *metal_shim_buffer(metal_gpu *gpu, uint64_t bytes, bool is_private, void **host);
+/* A buffer of whole pages of the host, which are not copied; null where Metal refuses them. */
+metal_buffer *metal_shim_buffer_of_host(metal_gpu *gpu, void *pages, uint64_t bytes);
+/* The length of a buffer of others. */
+uint64_t metal_shim_buffer_length(metal_buffer *buffer);
 
 metal_stream *metal_shim_stream(metal_gpu *gpu, uint32_t commands_in_flight);
 metal_fence *metal_shim_fence(metal_gpu *gpu);

@@ -150,6 +150,24 @@ metal_buffer *metal_shim_buffer(metal_gpu *gpu, uint64_t bytes, bool is_private,
     return (metal_buffer *)made;
 }
 
+metal_buffer *metal_shim_buffer_of_host(metal_gpu *gpu, void *pages, uint64_t bytes)
+{
+    id<MTLBuffer> made = nil;
+    @autoreleasepool {
+        made = [gpu_of(gpu) newBufferWithBytesNoCopy:pages
+                                              length:bytes
+                                             options:MTLResourceStorageModeShared |
+                                                     MTLResourceHazardTrackingModeUntracked
+                                         deallocator:NULL];
+    }
+    return (metal_buffer *)made;
+}
+
+uint64_t metal_shim_buffer_length(metal_buffer *buffer)
+{
+    return [(id<MTLBuffer>)buffer length];
+}
+
 metal_stream *metal_shim_stream(metal_gpu *gpu, uint32_t commands_in_flight)
 {
     id<MTLCommandQueue> made = nil;

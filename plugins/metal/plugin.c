@@ -1,5 +1,6 @@
 /* The metal plugin's table and its one symbol. */
 #include "commands.h"
+#include "external.h"
 #include "kernel.h"
 #include "memory.h"
 #include "point.h"
@@ -31,6 +32,9 @@ static kit_plugin plugin = {
     .device_open = metal_device_open,
     .memory_info = {.memory_info = metal_memory_info},
     .timing = {.queue_elapsed = metal_queue_elapsed},
+    .external = {.external_info = metal_external_info,
+                 .memory_import = metal_memory_import,
+                 .memory_export = metal_memory_export},
     .native = {.formats = "msl", .kernel_create_native = metal_kernel_create_native},
 };
 

@@ -14,6 +14,19 @@ static struct {
     size_t total;
 } all = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
+static void memory_list(standin_memory *memory, size_t length, uint64_t options)
+{
+    memory->length = length;
+    memory->options = options;
+    atomic_init(&memory->references, 1);
+    atomic_init(&memory->released, false);
+    pthread_mutex_lock(&all.mutex);
+    memory->next = all.first;
+    all.first = memory;
+    all.total += length;
+    pthread_mutex_unlock(&all.mutex);
+}
+
 standin_memory *standin_memory_create(size_t length, uint64_t options)
 {
     standin_memory *memory = calloc(1, sizeof *memory);
@@ -34,15 +47,19 @@ standin_memory *standin_memory_create(size_t length, uint64_t options)
     }
     const size_t room = (length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     memory->bytes = memory->mapping + PAGE + (pages - room);
-    memory->length = length;
-    memory->options = options;
-    atomic_init(&memory->references, 1);
-    atomic_init(&memory->released, false);
-    pthread_mutex_lock(&all.mutex);
-    memory->next = all.first;
-    all.first = memory;
-    all.total += length;
-    pthread_mutex_unlock(&all.mutex);
+    memory_list(memory, length, options);
+    return memory;
+}
+
+standin_memory *standin_memory_adopt(void *pages, size_t length, uint64_t options)
+{
+    standin_memory *memory = calloc(1, sizeof *memory);
+    if (memory) {
+        memory->mapping = memory->bytes = pages;
+        memory->mapped = length;
+        memory->is_adopted = true;
+        memory_list(memory, length, options);
+    }
     return memory;
 }
 
@@ -63,7 +80,9 @@ void standin_memory_unref(standin_memory *memory)
     }
     *place = memory->next;
     pthread_mutex_unlock(&all.mutex);
-    munmap(memory->mapping, memory->mapped);
+    if (!memory->is_adopted) {
+        munmap(memory->mapping, memory->mapped);
+    }
     free(memory->shadow);
     free(memory);
 }
@@ -74,7 +93,9 @@ void standin_memory_release(standin_memory *memory)
     all.total -= memory->length;
     pthread_mutex_unlock(&all.mutex);
     atomic_store(&memory->released, true);
-    mprotect(memory->mapping, memory->mapped, PROT_NONE);
+    if (!memory->is_adopted) {
+        mprotect(memory->mapping, memory->mapped, PROT_NONE);
+    }
     standin_memory_unref(memory);
 }
 

@@ -31,10 +31,13 @@ typedef struct standin_memory {
     uint64_t options;
     struct standin_shadow *shadow; /* one for each 4 bytes, when accesses are watched */
     struct standin_memory *next;   /* in the list of all */
+    bool is_adopted;               /* `mapping` is the program's */
 } standin_memory;
 
 /* Null when the device has no such memory. */
 standin_memory *standin_memory_create(size_t length, uint64_t options);
+/* Pages of the program, which stay as they are. */
+standin_memory *standin_memory_adopt(void *pages, size_t length, uint64_t options);
 void standin_memory_ref(standin_memory *memory);
 void standin_memory_unref(standin_memory *memory);
 /* No access is allowed any more. */

@@ -192,6 +192,27 @@ NSError *standin_error(NSString *domain, NSInteger code, const char *sentence)
     }
     return buffer;
 }
+- (id<MTLBuffer>)newBufferWithBytesNoCopy:(void *)pointer
+                                   length:(NSUInteger)length
+                                  options:(MTLResourceOptions)options
+                              deallocator:(void (*)(void *pointer, NSUInteger length))deallocator
+{
+    const MTLStorageMode mode = (MTLStorageMode)(options >> 4 & 15);
+    if (length == 0 || (uintptr_t)pointer % 4096 != 0 || length % 4096 != 0 ||
+        mode != MTLStorageModeShared || deallocator) {
+        standin_violation(NULL, "newBufferWithBytesNoCopy: %lu bytes at %p, options 0x%lx: Metal "
+                                "takes whole pages of shared memory",
+                          (unsigned long)length, pointer, (unsigned long)options);
+        return nil;
+    }
+    StandinBuffer *buffer = [[StandinBuffer alloc] initWithDevice:self];
+    buffer->memory = standin_memory_adopt(pointer, length, options);
+    if (!buffer->memory) {
+        [buffer release];
+        return nil;
+    }
+    return buffer;
+}
 - (id<MTLFence>)newFence
 {
     return [[StandinFence alloc] initWithDevice:self];

@@ -117,6 +117,19 @@ metal_buffer *metal_shim_buffer(metal_gpu *gpu, uint64_t bytes, bool is_private,
     return (metal_buffer *)(void *)made;
 }
 
+metal_buffer *metal_shim_buffer_of_host(metal_gpu *gpu, void *pages, uint64_t bytes)
+{
+    (void)gpu;
+    (void)pages;
+    (void)bytes;
+    return NULL;
+}
+
+uint64_t metal_shim_buffer_length(metal_buffer *buffer)
+{
+    return ((object *)(void *)buffer)->bytes;
+}
+
 metal_stream *metal_shim_stream(metal_gpu *gpu, uint32_t commands_in_flight)
 {
     (void)gpu;
