@@ -216,9 +216,9 @@ static void memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
         misuse("memory freed while a batch that uses it has not run");
     }
     pthread_mutex_unlock(&lock);
-    atomic_fetch_sub(&state.memory_bytes, memory->bytes);
     atomic_fetch_sub(&state.live_memories, 1);
     if (!memory->is_imported) {
+        atomic_fetch_sub(&state.memory_bytes, memory->bytes);
         state.host->release(state.host, memory->data);
     }
     free(memory);
@@ -237,6 +237,7 @@ static hal_status memory_import(hal_plugin_device *device, const hal_memory_hand
     const hal_status status = call(MOCK_ALLOCATE);
     if (status == HAL_OK) {
         hal_plugin_memory *made = calloc(1, sizeof *made);
+        made->bytes = handle->bytes;
         made->device = device->index;
         made->kind = HAL_MEMORY_SHARED;
         made->data = (uint8_t *)(uintptr_t)handle->handle + handle->offset;
