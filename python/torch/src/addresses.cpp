@@ -1,5 +1,6 @@
 #include "addresses.h"
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -17,7 +18,13 @@ constexpr size_t LEAST = 64;              // PyTorch's alignment of storages
 
 char *base = nullptr;
 size_t used = 0;
-std::vector<void *> free_lists[48]; // by the logarithm of the size
+
+// By the logarithm of the size. Never destroyed: tensors outlive the library's statics.
+std::vector<void *> &free_list(size_t index)
+{
+    static auto *lists = new std::array<std::vector<void *>, 48>;
+    return (*lists)[index];
+}
 
 size_t class_of(size_t bytes)
 {
@@ -47,7 +54,7 @@ void *address_take(size_t bytes)
     const size_t index = class_of(bytes < LEAST ? LEAST : bytes);
     TORCH_CHECK_WITH(OutOfMemoryError, index < 44, "halyard: a storage of ", bytes,
                      " bytes is more than any device has");
-    std::vector<void *> &list = free_lists[index];
+    std::vector<void *> &list = free_list(index);
     if (!list.empty()) {
         void *address = list.back();
         list.pop_back();
@@ -66,7 +73,7 @@ void *address_take(size_t bytes)
 void address_return(void *address, size_t bytes)
 {
     if (address) {
-        free_lists[class_of(bytes < LEAST ? LEAST : bytes)].push_back(address);
+        free_list(class_of(bytes < LEAST ? LEAST : bytes)).push_back(address);
     }
 }
 

@@ -64,6 +64,10 @@ def call(op, kind, sample):
 
 
 def is_determined(sample):
+    """Whether no dropout draws random numbers."""
+    if sample.kwargs.get("training") is True and 0.5 in [a for a in sample.args if a is not None
+                                                         and not isinstance(a, torch.Tensor)]:
+        return False
     return not (isinstance(sample.kwargs.get("dropout_p"), float) and sample.kwargs["dropout_p"] > 0)
 
 
