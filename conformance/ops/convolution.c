@@ -354,7 +354,7 @@ void cases_ops_convolution(case_list *list)
                                     .images = 1,
                                     .groups = 1,
                                     .inputs = 4,
-                                    .outputs = 2,
+                                    .outputs = 1,
                                     .length = {300, 270},
                                     .window = {8, 8},
                                     .stride = {1, 1, 1},
@@ -363,7 +363,7 @@ void cases_ops_convolution(case_list *list)
     case_add_member(list, &convolutions, &large);
     convolution_case weights = large;
     weights.kind = WEIGHTS;
-    weights.images = 3;
+    weights.images = 2;
     weights.length[0] = 150;
     weights.has_bias = false;
     case_add_member(list, &convolutions, &weights);
