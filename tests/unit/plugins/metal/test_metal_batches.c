@@ -144,10 +144,10 @@ TEST_WITH(kernels_do_what_blits_do_not, set_up, tear_down)
     const hal_command fill = {
         .kind = FILL, .binding_first = 1, .binding_count = 1, .scalar_bytes = 4};
     assert_int_equal(submit(f, &copy, 1, 63, 1), HAL_OK);
-    assert_non_null(strstr(mock.calls, "compute; pipeline; buffer 0 B+0; buffer 1 C+0; bytes 2 32; "
+    assert_non_null(strstr(mock.calls, "compute; pipeline; buffer 0 B+0; buffer 1 C+0; bytes 2 40; "
                                        "dispatch 1 of 256; end; "));
     assert_int_equal(submit(f, &fill, 1, 4096, 2), HAL_OK);
-    assert_non_null(strstr(mock.calls, "buffer 1 C+0; bytes 2 32; dispatch 4 of 256; end; "));
+    assert_non_null(strstr(mock.calls, "buffer 1 C+0; bytes 2 40; dispatch 4 of 256; end; "));
 }
 
 TEST_WITH(small_copies_stay_in_a_compute_encoder, set_up, tear_down)
