@@ -122,10 +122,12 @@ static void several_queues(case_run *run, const void *parameters)
     }
 }
 
-/* A batch that waits for twenty queues, each of which has work. */
+/* A batch that waits for twenty queues, each of which has work, after that of one more. */
 static void twenty_waits(case_run *run, const void *parameters)
 {
-    enum { QUEUES = 20, COUNT = 20000, TIMES = 4 };
+    enum { QUEUES = 20, COUNT = 20000, TIMES = 4, LONG = 40 };
+    hal_queue *first = case_queue(run, run->device);
+    hal_point begun = {0};
     hal_kernel *kernel = scale_kernel(run, run->device);
     hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1), *made[QUEUES], *seen[QUEUES];
     hal_queue *queues[QUEUES];
@@ -135,15 +137,21 @@ static void twenty_waits(case_run *run, const void *parameters)
         seen[i] = words_create(run, run->queue, COUNT, 0, 0);
     }
     case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    for (uint32_t k = 0; k < LONG; k++) {
+        scale_dispatch(run, first, kernel, x, made[0], COUNT, k, k);
+    }
+    case_ok(run, hal_queue_flush(first, &begun), "flush");
     for (uint32_t i = 0; i < QUEUES; i++) {
         hal_point point = {0};
-        for (uint32_t k = 0; k < TIMES; k++) {
-            scale_dispatch(run, queues[i], kernel, x, made[i], COUNT, i + 2, i + TIMES - 1 - k);
+        case_ok(run, hal_queue_wait_point(queues[i], begun), "hal_queue_wait_point");
+        const uint32_t times = TIMES + 3 * i; /* the last ones end last, and are read first */
+        for (uint32_t k = 0; k < times; k++) {
+            scale_dispatch(run, queues[i], kernel, x, made[i], COUNT, i + 2, i + times - 1 - k);
         }
         case_ok(run, hal_queue_flush(queues[i], &point), "flush");
         case_ok(run, hal_queue_wait_point(run->queue, point), "hal_queue_wait_point");
     }
-    for (uint32_t i = 0; i < QUEUES; i++) {
+    for (uint32_t i = QUEUES; i-- > 0;) {
         scale_dispatch(run, run->queue, kernel, made[i], seen[i], COUNT, 1, i);
     }
     for (uint32_t i = 0; i < QUEUES; i++) {
