@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "case/cases.h"
+#include "hal/direct.h"
 #include "hal/fixture.h"
 
 enum { COUNT = 256, BYTES = 4 * COUNT, TURNS = 20 };
@@ -28,9 +29,22 @@ static void words_double(void *user, hal_status status)
     }
 }
 
+/* A function can neither flush nor invalidate. */
+static void claim_coherence(case_run *run)
+{
+    direct *plugin = direct_host(run);
+    case_ok(run, direct_open(run, plugin), "device_open");
+    const bool is_coherent = !plugin->coherence;
+    direct_close(plugin);
+    if (!is_coherent) {
+        case_unsupported(run, "mapped memory is not coherent");
+    }
+}
+
 /* Device and host change one memory in turn, without a wait of the program in between. */
 static void in_turn(case_run *run, const void *parameters)
 {
+    claim_coherence(run);
     host_step steps[TURNS] = {{0}};
     void *pointer = NULL;
     hal_kernel *kernel = scale_kernel(run, run->device);

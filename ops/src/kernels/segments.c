@@ -554,7 +554,7 @@ static void emit_declarations(hal_ir_builder *b, segment_values *values)
     ops_declare_bindings(b, &plan->bindings);
     for (uint32_t i = 0; i < plan->call->input_count; i++) {
         if (plan->views[i].is_staged) {
-            char name[16];
+            char name[24];
             snprintf(name, sizeof name, "staged_%u", i);
             values->staged[i] =
                 hal_ir_shared(b, name, hal_type_of_value(plan->call->types[i]), plan->tile);

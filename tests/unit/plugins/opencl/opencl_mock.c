@@ -276,6 +276,18 @@ cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem source, cl_mem target,
     return enqueue(event);
 }
 
+cl_int clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem source, cl_mem target,
+                               const size_t *from, const size_t *to, const size_t *region,
+                               size_t source_row, size_t source_slice, size_t target_row,
+                               size_t target_slice, cl_uint count, const cl_event *waits,
+                               cl_event *event)
+{
+    (void)queue, (void)source, (void)target, (void)from, (void)to, (void)region;
+    (void)source_row, (void)source_slice, (void)target_row, (void)target_slice;
+    (void)count, (void)waits;
+    return enqueue(event);
+}
+
 cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type,
                          const void *region, cl_int *error)
 {
@@ -366,6 +378,7 @@ cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info what, size_t ro
 DONE(clReleaseContext, cl_context)
 DONE(clReleaseCommandQueue, cl_command_queue)
 DONE(clReleaseMemObject, cl_mem)
+DONE(clRetainMemObject, cl_mem)
 DONE(clReleaseProgram, cl_program)
 DONE(clReleaseKernel, cl_kernel)
 DONE(clReleaseEvent, cl_event)
