@@ -20,7 +20,9 @@ static inline void ops_message_save(ops_message *saved)
 
 static inline void ops_message_restore(const ops_message *saved)
 {
-    hal_status_set(HAL_OK, "%s", saved->text);
+    if (strcmp(hal_status_message(), saved->text) != 0) { /* seldom, and formatting takes time */
+        hal_status_set(HAL_OK, "%s", saved->text);
+    }
 }
 
 #endif
