@@ -197,11 +197,16 @@ static hal_status memory_allocate(hal_plugin_device *device, uint32_t kind, uint
         return state.host->fail(state.host, HAL_ERROR_OUT_OF_MEMORY,
                                 "the mock's memory is used up");
     }
+    uint8_t *data = state.host->allocate(state.host, bytes, 256);
+    if (!data) {
+        atomic_fetch_sub(&state.memory_bytes, bytes);
+        return state.host->fail(state.host, HAL_ERROR_OUT_OF_MEMORY, "mock: no host memory");
+    }
     hal_plugin_memory *made = calloc(1, sizeof *made);
     made->bytes = bytes;
     made->device = device->index;
     made->kind = kind;
-    made->data = state.host->allocate(state.host, bytes, 256);
+    made->data = data;
     memset(made->data, 0xA5, bytes < 1 << 20 ? bytes : 1 << 20);
     atomic_fetch_add(&state.live_memories, 1);
     *memory = made;

@@ -2,6 +2,7 @@
  * objects in quarantine, and leaks at exit. */
 #include "validate_state.h"
 
+#include "core/buffer.h"
 #include "core/device.h"
 #include "base/status.h"
 
@@ -146,6 +147,10 @@ void hal_validate_object_created(hal_object_kind kind, const void *address,
         snprintf(object->name, sizeof object->name, "%s", name);
         snprintf(object->device, sizeof object->device, "%s:%u", device->plugin->name,
                  device->index);
+        if (kind == HAL_OBJECT_BUFFER && object->known.buffer &&
+            atomic_load(&((const hal_buffer *)address)->is_external)) {
+            hal_ranges_add(&object->known.buffer->written, 0, bytes); /* by its owner */
+        }
     }
     pthread_mutex_unlock(&hal_validate_lock);
 }

@@ -3,6 +3,7 @@
  * kernel does what it does without the layer. */
 
 #include "unit.h"
+#include <hal/external.h>
 #include <hal/hal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,6 +158,24 @@ TEST(accesses_within_are_not)
     if (hal_validate_get_finding_count() != before) {
         fail_msg("%s", last_line);
     }
+}
+
+/* What others own was written by them. */
+TEST(imported_memory_has_contents)
+{
+    uint32_t words[64] = {5}, seen[64] = {0};
+    hal_buffer *buffer = NULL;
+    const hal_memory_handle handle = {.size = sizeof handle,
+                                      .kind = HAL_HANDLE_HOST,
+                                      .handle = (uintptr_t)words,
+                                      .bytes = sizeof words,
+                                      .access = HAL_ACCESS_READ};
+    const uint64_t before = hal_validate_get_finding_count();
+    assert_ok(hal_buffer_import(device, &handle, NULL, NULL, &buffer));
+    assert_ok(hal_queue_read(queue, buffer, 0, sizeof seen, seen));
+    assert_int_equal(seen[0], 5);
+    assert_int_equal(hal_validate_get_finding_count(), before);
+    hal_buffer_release(buffer);
 }
 
 static int begin(void **state)
