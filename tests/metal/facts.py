@@ -49,10 +49,10 @@ def fetch(folder):
 
 
 def plain_type(encoding):
-    """An encoding without what differs between compilers: offsets, names of structures, and the
-    letters that BOOL and long have."""
+    """An encoding without what differs between compilers: offsets, names of structures, the letters
+    that BOOL and long have, and blocks, which are objects."""
     text = re.sub(r"\{[^={}]*=", "{", encoding)
-    text = re.sub(r"\d+", "", text)
+    text = re.sub(r"\d+", "", text).replace("@?", "@")
     return text.translate(str.maketrans("LlCcZ", "QqBBB"))
 
 

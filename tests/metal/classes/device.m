@@ -195,7 +195,7 @@ NSError *standin_error(NSString *domain, NSInteger code, const char *sentence)
 - (id<MTLBuffer>)newBufferWithBytesNoCopy:(void *)pointer
                                    length:(NSUInteger)length
                                   options:(MTLResourceOptions)options
-                              deallocator:(void (*)(void *pointer, NSUInteger length))deallocator
+                              deallocator:(MTLBufferDeallocator)deallocator
 {
     const MTLStorageMode mode = (MTLStorageMode)(options >> 4 & 15);
     if (length == 0 || (uintptr_t)pointer % 4096 != 0 || length % 4096 != 0 ||

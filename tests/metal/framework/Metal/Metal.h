@@ -343,6 +343,8 @@ FOUNDATION_EXPORT NSString *const MTLBinaryArchiveDomain;
 - (id<MTLCommandBuffer>)commandBufferWithUnretainedReferences;
 @end
 
+typedef id MTLBufferDeallocator; /* of Apple a block, which is an object */
+
 @protocol MTLDevice <NSObject>
 @property (readonly) NSString *name;
 @property (readonly) uint64_t registryID;
@@ -363,7 +365,7 @@ FOUNDATION_EXPORT NSString *const MTLBinaryArchiveDomain;
 - (id<MTLBuffer>)newBufferWithBytesNoCopy:(void *)pointer
                                    length:(NSUInteger)length
                                   options:(MTLResourceOptions)options
-                              deallocator:(void (*)(void *pointer, NSUInteger length))deallocator;
+                              deallocator:(MTLBufferDeallocator)deallocator;
 - (id<MTLLibrary>)newLibraryWithSource:(NSString *)source
                                options:(MTLCompileOptions *)options
                                  error:(NSError **)error;
