@@ -217,7 +217,7 @@ static void run_convolution(case_run *run, const void *parameters)
     case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin");
     ops_array *computed = compute(run, t, &x, &w, &y, &bias);
     const hal_status status =
-        ops_array_read(computed, result.count * hal_type_size(t->type), result.elements);
+        read_claimed(run, computed, result.count * hal_type_size(t->type), result.elements);
     ops_scope_end(run->ops);
     case_ok(run, status, "ops_array_read");
     judge(run, t, &s, &x, &w, &y, &bias, &result);

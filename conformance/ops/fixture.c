@@ -189,3 +189,9 @@ bool ops_may_flush(const case_run *run, hal_type type, long double value)
     return hal_type_is_float(type) && (run->info->exactness & HAL_EXACT_DENORMALS) == 0 &&
            value != 0.0L && fabsl(value) < smallest;
 }
+
+hal_status read_claimed(const case_run *run, ops_array *array, uint64_t bytes, void *elements)
+{
+    const hal_status status = ops_array_read(array, bytes, elements);
+    return !array && run->lacking ? HAL_ERROR_UNSUPPORTED : status;
+}

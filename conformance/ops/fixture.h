@@ -66,4 +66,8 @@ static inline double operand_get(const operand *o, size_t index)
 /* Whether the device may flush the value to zero: it does not claim to keep denormals. */
 bool ops_may_flush(const case_run *run, hal_type type, long double value);
 
+/* ops_array_read. An array that calls did not make is UNSUPPORTED where the device lacks what the
+ * case claims. */
+hal_status read_claimed(const case_run *run, ops_array *array, uint64_t bytes, void *elements);
+
 #endif

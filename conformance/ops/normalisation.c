@@ -248,13 +248,13 @@ static void run_norm(case_run *run, const void *parameters)
     case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin");
     ops_array *mean = NULL, *scale = NULL, *gradients[3] = {NULL, NULL, NULL};
     ops_array *array = forward(run, t, &o, (ops_normalised){&mean, &scale});
-    hal_status status = ops_array_read(array, y.count * hal_type_size(t->type), y.elements);
+    hal_status status = read_claimed(run, array, y.count * hal_type_size(t->type), y.elements);
     if (status == HAL_OK && t->is_gradient) {
         status = backward(run, t, &o, mean, scale, gradients);
     }
     for (uint32_t i = 0; status == HAL_OK && t->is_gradient && i < 3; i++) {
-        status = ops_array_read(gradients[i], results[i].count * hal_type_size(t->type),
-                                results[i].elements);
+        status = read_claimed(run, gradients[i], results[i].count * hal_type_size(t->type),
+                              results[i].elements);
     }
     ops_scope_end(run->ops);
     case_ok(run, status, "ops_array_read");

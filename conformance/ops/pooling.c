@@ -195,14 +195,14 @@ static void run_pool(case_run *run, const void *parameters)
     ops_array *at = NULL, *given = ops_array_from_tensor(run->ops, &x.tensor);
     ops_array *result = ops_array_pool(t->kind, &o, given, is_max ? &at : NULL);
     hal_status status =
-        at ? ops_array_read(at, y.count * sizeof *found, found) : (hal_status)HAL_OK;
+        at ? read_claimed(run, at, y.count * sizeof *found, found) : (hal_status)HAL_OK;
     if (is_gradient) {
         ops_array *dy = ops_array_from_tensor(run->ops, &y.tensor);
         result = ops_array_pool_gradient(t->kind, &o, dy, at, t->length);
     }
     operand *read = is_gradient ? &dx : &y;
     if (status == HAL_OK) {
-        status = ops_array_read(result, read->count * hal_type_size(t->type), read->elements);
+        status = read_claimed(run, result, read->count * hal_type_size(t->type), read->elements);
     }
     ops_scope_end(run->ops);
     case_ok(run, status, "ops_array_read");

@@ -144,7 +144,8 @@ static void run_statistic(case_run *run, const void *parameters)
     operand_upload(run, &x);
     case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin");
     ops_array *array = compute(t, ops_array_from_tensor(run->ops, &x.tensor));
-    const hal_status status = ops_array_read(array, y.count * hal_type_size(t->type), y.elements);
+    const hal_status status =
+        read_claimed(run, array, y.count * hal_type_size(t->type), y.elements);
     ops_scope_end(run->ops);
     case_ok(run, status, "ops_array_read");
     judge(run, t, &x, &y);
@@ -179,7 +180,7 @@ static void check_numbers(case_run *run, ops_array *array, const int64_t *expect
 {
     int64_t found[COUNT * 2];
     ops_array *wide = ops_array_cast(HAL_TYPE_I64, array);
-    case_ok(run, ops_array_read(wide, count * sizeof *found, found), what);
+    case_ok(run, read_claimed(run, wide, count * sizeof *found, found), what);
     for (size_t i = 0; i < count; i++) {
         case_check(run, found[i] == expected[i], "%s: element %zu: expected %lld, got %lld", what,
                    i, (long long)expected[i], (long long)found[i]);
@@ -323,18 +324,18 @@ static void run_special(case_run *run, const void *parameters)
     uint8_t logic[3];
     case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin");
     ops_array *x = ops_array_from_host(run->ops, HAL_TYPE_F32, 2, (int64_t[]){3, 2}, numbers);
-    case_ok(run, ops_array_read(ops_array_log_sum_exp(&axis, 1, 0, x), sizeof found, found),
+    case_ok(run, read_claimed(run, ops_array_log_sum_exp(&axis, 1, 0, x), sizeof found, found),
             "read");
     case_check(run, isinf(found[0]) && found[0] < 0 && isnan(found[1]), "log_sum_exp: got %d",
                (int)found[0]);
-    case_ok(run, ops_array_read(ops_array_any(&axis, 1, 0, x), sizeof logic, logic), "read");
+    case_ok(run, read_claimed(run, ops_array_any(&axis, 1, 0, x), sizeof logic, logic), "read");
     case_check(run, logic[0] == 1 && logic[1] == 1 && logic[2] == 0, "any: got %d %d %d", logic[0],
                logic[1], logic[2]);
-    case_ok(run, ops_array_read(ops_array_all(&axis, 1, 0, x), sizeof logic, logic), "read");
+    case_ok(run, read_claimed(run, ops_array_all(&axis, 1, 0, x), sizeof logic, logic), "read");
     case_check(run, logic[0] == 1 && logic[1] == 0 && logic[2] == 0, "all: got %d %d %d", logic[0],
                logic[1], logic[2]);
     ops_array *none = ops_array_slice(x, 1, 0, 0, 1);
-    case_ok(run, ops_array_read(ops_array_all(&axis, 1, 0, none), sizeof logic, logic), "read");
+    case_ok(run, read_claimed(run, ops_array_all(&axis, 1, 0, none), sizeof logic, logic), "read");
     case_check(run, logic[0] == 1 && logic[2] == 1, "all of none: got %d", logic[0]);
     case_check(run, ops_array_get_length(ops_array_nonzero(none), 0) == 0, "nonzero of none: %s",
                hal_status_message());

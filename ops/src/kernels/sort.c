@@ -599,6 +599,7 @@ static hal_status check_sort(const ops_context *context, int32_t axis, sort_call
     const ops_tensor *x = c->x, *values = c->values, *indices = c->indices;
     char text[2][OPS_TEXT_BYTES];
     HAL_TRY(ops_check_tensor(context, "ops_sort", "x", x));
+    HAL_TRY(ops_check_storage(context, "ops_sort", "x", x->type));
     HAL_TRY(ops_check_axis("ops_sort", "axis", x, axis, &c->axis));
     if (!values && !indices) {
         return ops_invalid("ops_sort: values, indices: expected at least one output, got null");
