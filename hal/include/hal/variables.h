@@ -29,6 +29,8 @@
       "folder of the files of HAL_DUMP=batch; unset: the working folder")                          \
     X(HAL_TRACE, "FILE", "hal/src/layers/trace.c",                                                 \
       "what is done, and when, is written there for Perfetto")                                     \
+    X(HAL_PROFILE, "FILE", "hal/src/layers/trace.c",                                               \
+      "the same as a page for a browser, with tables of kernels, fusion and memory")               \
     X(HAL_LAYERS, "LIST", "hal/src/layers/layer.c",                                                \
       "validate: reports what a program or kernel does wrong; fault: calls named by HAL_FAULT "    \
       "fail")                                                                                      \

@@ -18,7 +18,7 @@ static uint32_t layers_on;
 /* Outermost first: the order in which an event passes them on its way to the plugin. Dump is first,
  * so its files contain what the others refuse. */
 static const hal_layer *const layers[] = {&hal_layer_dump, &hal_layer_trace, &hal_layer_fault,
-                                          &hal_layer_validate};
+                                          &hal_layer_validate, &hal_layer_profile};
 enum { LAYER_COUNT = sizeof layers / sizeof *layers };
 
 /* A variable that is a list of words, each with the layer that it turns on: 0 for none. */
@@ -35,7 +35,7 @@ typedef struct word_list {
 static const word_list layer_words = {
     "HAL_LAYERS",
     "validate and fault",
-    "; HAL_TRACE=FILE starts a trace",
+    "; HAL_TRACE=FILE starts a trace, HAL_PROFILE=FILE a profile",
     2,
     {{"fault", HAL_LAYER_FAULT}, {"validate", HAL_LAYER_VALIDATE}}};
 static const word_list dump_words = {"HAL_DUMP",
@@ -67,8 +67,12 @@ static hal_status words_parse(const word_list *list, const char *value, uint32_t
 static hal_status read_variables(uint32_t *on)
 {
     const char *trace = secure_getenv("HAL_TRACE");
+    const char *page = secure_getenv("HAL_PROFILE");
     if (trace && trace[0]) {
         *on |= HAL_LAYER_TRACE;
+    }
+    if (page && page[0]) {
+        *on |= HAL_LAYER_TRACE | HAL_LAYER_PROFILE;
     }
     const hal_status status = words_parse(&layer_words, secure_getenv("HAL_LAYERS"), on);
     return status == HAL_OK ? words_parse(&dump_words, secure_getenv("HAL_DUMP"), on) : status;
@@ -95,25 +99,167 @@ static void event_after(const hal_event *event, hal_status status)
     }
 }
 
+/* ---- Calls of programs: validate may refuse them, the profile counts what is left ---- */
+
+static bool layer_is_on(uint32_t bit)
+{
+    return (layers_on & bit) != 0;
+}
+
+static void object_created(hal_object_kind kind, const void *object, const hal_device *device,
+                           const char *name, uint64_t bytes)
+{
+    if (layer_is_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_object_created(kind, object, device, name, bytes);
+    }
+    if (layer_is_on(HAL_LAYER_PROFILE)) {
+        hal_profile_object_created(kind, object);
+    }
+}
+
+static hal_status object_use(hal_object_kind kind, const void *object, const char *call)
+{
+    return layer_is_on(HAL_LAYER_VALIDATE) ? hal_validate_object_use(kind, object, call) : HAL_OK;
+}
+
+static hal_status object_retain(hal_object_kind kind, const void *object, const char *call)
+{
+    return layer_is_on(HAL_LAYER_VALIDATE) ? hal_validate_object_retain(kind, object, call)
+                                           : HAL_OK;
+}
+
+static hal_status object_release(hal_object_kind kind, const void *object, const char *call)
+{
+    return layer_is_on(HAL_LAYER_VALIDATE) ? hal_validate_object_release(kind, object, call)
+                                           : HAL_OK;
+}
+
+static hal_status object_enter(hal_object_kind kind, const void *object, const char *call)
+{
+    if (layer_is_on(HAL_LAYER_VALIDATE)) {
+        HAL_TRY(hal_validate_object_enter(kind, object, call));
+    }
+    if (layer_is_on(HAL_LAYER_PROFILE)) {
+        hal_profile_call_begun(call);
+    }
+    return HAL_OK;
+}
+
+static void object_leave(hal_object_kind kind, const void *object)
+{
+    if (layer_is_on(HAL_LAYER_PROFILE)) {
+        hal_profile_call_ended();
+    }
+    if (layer_is_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_object_leave(kind, object);
+    }
+}
+
+static void object_retire(hal_object_kind kind, void *object, uint64_t bytes,
+                          void (*dispose)(void *))
+{
+    if (layer_is_on(HAL_LAYER_PROFILE)) {
+        hal_profile_object_retired(kind, object);
+    }
+    if (layer_is_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_object_retire(kind, object, bytes, dispose);
+    } else {
+        dispose(object);
+    }
+}
+
+static void buffer_labelled(const hal_buffer *buffer, const char *label)
+{
+    if (layer_is_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_buffer_labelled(buffer, label);
+    }
+    if (layer_is_on(HAL_LAYER_PROFILE)) {
+        hal_profile_buffer_labelled(buffer, label);
+    }
+}
+
+static void buffer_mapped(const hal_buffer *buffer)
+{
+    if (layer_is_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_buffer_mapped(buffer);
+    }
+}
+
+static void buffer_unmapped(const hal_buffer *buffer)
+{
+    if (layer_is_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_buffer_unmapped(buffer);
+    }
+}
+
+static void gemm_created(const hal_kernel *kernel, const hal_gemm_description *description,
+                         uint64_t workspace_bytes)
+{
+    if (layer_is_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_gemm_created(kernel, description, workspace_bytes);
+    }
+}
+
+static hal_status dispatch(const hal_kernel *kernel, const hal_range *bindings,
+                           uint32_t binding_count)
+{
+    return layer_is_on(HAL_LAYER_VALIDATE) ? hal_validate_dispatch(kernel, bindings, binding_count)
+                                           : HAL_OK;
+}
+
+static void command_recorded(const hal_queue *queue, const hal_action *action)
+{
+    if (layer_is_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_command_recorded(queue, action);
+    }
+    if (layer_is_on(HAL_LAYER_PROFILE)) {
+        hal_profile_command_recorded(action);
+    }
+}
+
+static void host_access(const hal_queue *queue, const hal_range *range, uint32_t access)
+{
+    if (layer_is_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_host_access(queue, range, access);
+    }
+    if (layer_is_on(HAL_LAYER_PROFILE)) {
+        hal_profile_host_access(range);
+    }
+}
+
+static void batch_flushed(const hal_queue *queue, uint64_t value, hal_status status)
+{
+    if (layer_is_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_batch_flushed(queue, value, status);
+    }
+}
+
+static void point_waited(const hal_queue *queue, hal_point point)
+{
+    if (layer_is_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_point_waited(queue, point);
+    }
+}
+
 static const hal_hooks hooks = {
     .event_before = event_before,
     .event_after = event_after,
-    .object_created = hal_validate_object_created,
-    .object_use = hal_validate_object_use,
-    .object_retain = hal_validate_object_retain,
-    .object_release = hal_validate_object_release,
-    .object_enter = hal_validate_object_enter,
-    .object_leave = hal_validate_object_leave,
-    .object_retire = hal_validate_object_retire,
-    .buffer_labelled = hal_validate_buffer_labelled,
-    .buffer_mapped = hal_validate_buffer_mapped,
-    .buffer_unmapped = hal_validate_buffer_unmapped,
-    .gemm_created = hal_validate_gemm_created,
-    .dispatch = hal_validate_dispatch,
-    .command_recorded = hal_validate_command_recorded,
-    .host_access = hal_validate_host_access,
-    .batch_flushed = hal_validate_batch_flushed,
-    .point_waited = hal_validate_point_waited,
+    .object_created = object_created,
+    .object_use = object_use,
+    .object_retain = object_retain,
+    .object_release = object_release,
+    .object_enter = object_enter,
+    .object_leave = object_leave,
+    .object_retire = object_retire,
+    .buffer_labelled = buffer_labelled,
+    .buffer_mapped = buffer_mapped,
+    .buffer_unmapped = buffer_unmapped,
+    .gemm_created = gemm_created,
+    .dispatch = dispatch,
+    .command_recorded = command_recorded,
+    .host_access = host_access,
+    .batch_flushed = batch_flushed,
+    .point_waited = point_waited,
     .batch_started = hal_trace_batch_started,
     .queue_closing = hal_trace_queue_closing,
 };

@@ -2,6 +2,7 @@
  *
  *     HAL_LAYERS=validate,fault   a list of layers; fault needs HAL_FAULT, see layers/fault.c
  *     HAL_TRACE=FILE              the trace layer, see layers/trace.c
+ *     HAL_PROFILE=FILE            the same as a page, see layers/profile.c
  *     HAL_DUMP=batch              the dump layer, see layers/dump.c
  *
  * The variables are read when the process first opens a device; a set-uid process ignores them.
@@ -13,10 +14,11 @@
 #include "core/hooks.h"
 
 enum { /* hal_layer.bit */
-    HAL_LAYER_TRACE = 1,
-    HAL_LAYER_FAULT = 2,
-    HAL_LAYER_VALIDATE = 4, /* sees calls of programs, not events; see validate.h */
-    HAL_LAYER_DUMP = 8
+       HAL_LAYER_TRACE = 1,
+       HAL_LAYER_FAULT = 2,
+       HAL_LAYER_VALIDATE = 4, /* sees calls of programs, not events; see validate.h */
+       HAL_LAYER_DUMP = 8,
+       HAL_LAYER_PROFILE = 16 /* sees calls of programs; its events go to the trace's files */
 };
 
 typedef struct hal_layer {
@@ -30,7 +32,8 @@ typedef struct hal_layer {
     void (*after)(const hal_event *event, hal_status status);
 } hal_layer;
 
-extern const hal_layer hal_layer_dump, hal_layer_trace, hal_layer_fault, hal_layer_validate;
+extern const hal_layer hal_layer_dump, hal_layer_trace, hal_layer_fault, hal_layer_validate,
+    hal_layer_profile;
 
 /* Reads the variables, begins their layers and installs the hooks. Does nothing after the first
  * success; reads the variables again after an error. Threads: any.
@@ -41,5 +44,18 @@ hal_status hal_layers_start(void);
 
 void hal_trace_batch_started(hal_queue *queue);
 void hal_trace_queue_closing(hal_queue *queue);
+
+/* The following commands of the queue are of group `number`; 0: of none. */
+void hal_trace_set_group(hal_queue *queue, uint32_t number);
+
+/* ---- Hooks of the profile, see core/hooks.h ---- */
+
+void hal_profile_object_created(hal_object_kind kind, const void *object);
+void hal_profile_object_retired(hal_object_kind kind, const void *object);
+void hal_profile_buffer_labelled(const hal_buffer *buffer, const char *label);
+void hal_profile_call_begun(const char *call);
+void hal_profile_call_ended(void);
+void hal_profile_host_access(const hal_range *range);
+void hal_profile_command_recorded(const hal_action *action);
 
 #endif

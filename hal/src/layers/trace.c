@@ -1,6 +1,6 @@
-/* The trace layer: HAL_TRACE=FILE writes a timeline that Perfetto opens: per thread the recording
- * and submission of batches, waits, allocations and the creation of kernels; per queue the work of
- * the device; per device its memory.
+/* The trace layer: HAL_TRACE=FILE writes a timeline that Perfetto opens, HAL_PROFILE=FILE a page
+ * with it (profile.c): per thread the recording and submission of batches, waits, allocations and
+ * the creation of kernels; per queue the work of the device; per device its memory.
  *
  * Each command becomes one batch; commands of a graph stay together. Devices with
  * HAL_FEATURE_TIMESTAMPS report the time between the ends of batches, aligned with the host's clock
@@ -30,16 +30,20 @@
 typedef struct batch_trace {
     uint64_t value;
     uint64_t submitted_ns;
+    uint64_t bytes; /* that the bindings span, those that are read and written twice */
     uint32_t commands;
+    uint32_t group;        /* of hal_profile_group_begin; 0: none */
+    const char *kind;      /* of the first command */
     char name[NAME_BYTES]; /* of the kernel, or the kind of command */
 } batch_trace;
 
 typedef struct hal_queue_trace {
-    hal_trace_line line;   /* in the group of the device; queues are recycled */
-    uint32_t thread;       /* last one that recorded: only it may ask the plugin for times */
-    uint64_t recording_ns; /* time of the first command of the batch; 0: unknown */
-    uint64_t seen;         /* highest value that was waited for */
-    uint64_t seen_ns;      /* time at which it was reached */
+    hal_trace_line line;         /* in the group of the device; queues are recycled */
+    uint32_t thread;             /* last one that recorded: only it may ask the plugin for times */
+    uint32_t group, batch_group; /* of the next commands, and of the batch in recording */
+    uint64_t recording_ns;       /* time of the first command of the batch; 0: unknown */
+    uint64_t seen;               /* highest value that was waited for */
+    uint64_t seen_ns;            /* time at which it was reached */
     uint64_t last_end_ns;
     uint32_t count;
     batch_trace pending[PENDING];
@@ -126,8 +130,9 @@ static void write_reached_batches(hal_queue *queue, hal_queue_trace *trace)
             batch->submitted_ns > trace->last_end_ns ? batch->submitted_ns : trace->last_end_ns;
         start = start < end ? start : end;
         hal_trace_slice(trace->line, "device", batch->name, start, end,
-                        "\"commands\":%" PRIu32 ",\"point\":%" PRIu64, batch->commands,
-                        batch->value);
+                        "\"commands\":%" PRIu32 ",\"point\":%" PRIu64 ",\"kind\":\"%s\""
+                        ",\"bytes\":%" PRIu64 ",\"group\":%" PRIu32,
+                        batch->commands, batch->value, batch->kind, batch->bytes, batch->group);
         trace->last_end_ns = end;
     }
     trace->count -= done;
@@ -136,7 +141,7 @@ static void write_reached_batches(hal_queue *queue, hal_queue_trace *trace)
 
 static hal_status trace_begin(void)
 {
-    return hal_trace_open(secure_getenv("HAL_TRACE"));
+    return hal_trace_open(secure_getenv("HAL_TRACE"), secure_getenv("HAL_PROFILE"));
 }
 
 /* Writes the memory of a device; `more` bytes are not counted yet. */
@@ -162,15 +167,30 @@ static void kernel_name_put(const hal_kernel *kernel)
     pthread_mutex_unlock(&lock);
 }
 
-static void batch_name(const hal_recording *recording, char name[NAME_BYTES])
+static const char *batch_kind(const hal_recording *recording)
 {
     static const char *const kinds[] = {"kernel", "copy", "fill", "collective"};
+    return recording->command_count > 0 ? kinds[recording->commands[0].kind] : "nothing";
+}
+
+static uint64_t batch_bytes(const hal_recording *recording)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < recording->binding_count; i++) {
+        const hal_binding *binding = &recording->bindings[i];
+        bytes += binding->access == HAL_ACCESS_READ_WRITE ? 2 * binding->length : binding->length;
+    }
+    return bytes;
+}
+
+static void batch_name(const hal_recording *recording, char name[NAME_BYTES])
+{
+    const char *what = batch_kind(recording);
     if (recording->command_count == 0) {
-        snprintf(name, NAME_BYTES, "nothing");
+        snprintf(name, NAME_BYTES, "%s", what);
         return;
     }
     const hal_command *first = &recording->commands[0];
-    const char *what = kinds[first->kind];
     pthread_mutex_lock(&lock);
     const char *kernel =
         first->kernel ? hal_map_get(&kernel_names, hal_map_key(first->kernel)) : NULL;
@@ -222,7 +242,10 @@ static void trace_submit(const hal_event *event, hal_status status, uint64_t now
     batch_trace *batch = &trace->pending[trace->count++];
     *batch = (batch_trace){.value = event->value,
                            .submitted_ns = event->begin_ns,
-                           .commands = event->recording->command_count};
+                           .bytes = batch_bytes(event->recording),
+                           .commands = event->recording->command_count,
+                           .group = trace->batch_group,
+                           .kind = batch_kind(event->recording)};
     memcpy(batch->name, name, sizeof name);
     const hal_device *device = event->device;
     const bool counts = (device->info.features & HAL_FEATURE_TIMESTAMPS) != 0 &&
@@ -320,6 +343,17 @@ void hal_trace_batch_started(hal_queue *queue)
     if (trace) {
         trace->thread = hal_trace_thread().number;
         trace->recording_ns = hal_clock_ns();
+        trace->batch_group = trace->group;
+    }
+    pthread_mutex_unlock(&queue_lock);
+}
+
+void hal_trace_set_group(hal_queue *queue, uint32_t number)
+{
+    pthread_mutex_lock(&queue_lock);
+    hal_queue_trace *trace = queue_trace(queue);
+    if (trace) {
+        trace->group = number;
     }
     pthread_mutex_unlock(&queue_lock);
 }

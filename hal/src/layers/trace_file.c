@@ -1,5 +1,5 @@
 /* Files of timed events in Chrome's "Trace Event Format", see trace_file.h: an array of objects
- * with times in microseconds. */
+ * with times in microseconds, alone or in the page of profile.html. */
 #include "trace_file.h"
 
 #include "base/cancel.h"
@@ -27,11 +27,31 @@
 #define BUFFER_NS 200000000u
 #define MEMBER_BYTES 384
 
-/* Guards the state below. `file` is negative before the start and after an error. */
+/* A file that the events go to: plain, or inside of a page. */
+typedef struct trace_sink {
+    const char *variable;
+    const char *head, *tail; /* text around the events; the tail ends the array */
+    int file;                /* negative: not written */
+    off_t written;           /* without the tail */
+} trace_sink;
+
+static const char page_head[] = {
+#include "profile_page.inc"
+    , 0};
+
+/* Guards the state below. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 HAL_FORK_GUARD(lock, HAL_FORK_LEAF)
-static int file = -1;
-static off_t written;
+static trace_sink sinks[] = {
+    {.variable = "HAL_TRACE", .head = "[\n", .tail = "\n]\n", .file = -1},
+    {.variable = "HAL_PROFILE",
+     .head = page_head,
+     .tail = "\n]\n</script>\n</body>\n</html>\n",
+     .file = -1},
+};
+enum { SINKS = sizeof sinks / sizeof *sinks };
+static bool is_open; /* at least one file */
+static bool is_first = true;
 static uint64_t written_ns;
 static hal_text buffer;
 static uint64_t start_ns;
@@ -53,8 +73,8 @@ static void string_add(const char *text)
         const unsigned char byte = (unsigned char)*text;
         if (byte == '"' || byte == '\\') {
             hal_text_add(&buffer, "\\%c", byte);
-        } else if (byte < 0x20 || byte >= 0x7f) {
-            hal_text_add(&buffer, "\\u%04x", byte); /* as Latin-1: always valid */
+        } else if (byte < 0x20 || byte >= 0x7f || byte == '<') { /* '<' would end a page's script */
+            hal_text_add(&buffer, "\\u%04x", byte);              /* as Latin-1: always valid */
         } else {
             hal_text_add(&buffer, "%c", byte);
         }
@@ -76,30 +96,45 @@ static bool event_begin(const char *phase, hal_trace_line line, const char *name
         return false;
     }
     pthread_mutex_lock(&lock);
-    if (file < 0) {
+    if (!is_open) {
         pthread_mutex_unlock(&lock);
         return false;
     }
     hal_text_add(&buffer, "%s{\"ph\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"name\":",
-                 written + (off_t)buffer.length > 2 ? ",\n" : "", phase, line.group, line.number);
+                 is_first ? "" : ",\n", phase, line.group, line.number);
+    is_first = false;
     string_add(name);
     return true;
 }
 
-/* Writes the buffer and the end of the array, which the next write replaces: the file is always
- * valid JSON. Needs the lock. */
+/* Writes the buffer and the tail, which the next write replaces: the file is always complete. */
+static void sink_write(trace_sink *sink, size_t length)
+{
+    if (sink->file < 0) {
+        return;
+    }
+    hal_text_add(&buffer, "%s", sink->tail);
+    if (buffer.failed ||
+        !hal_file_write_at(sink->file, buffer.data, buffer.length, sink->written)) {
+        hal_log(HAL_LOG_ERROR, "%s: writing stopped: %s", sink->variable,
+                buffer.failed ? "no host memory" : strerror(errno));
+        close(sink->file);
+        sink->file = -1;
+    }
+    sink->written += (off_t)length;
+    buffer.length = length;
+}
+
+/* Needs the lock. */
 static void buffer_write(void)
 {
     HAL_UNCANCELLED;
     const size_t length = buffer.length;
-    hal_text_add(&buffer, "\n]\n");
-    if (buffer.failed || !hal_file_write_at(file, buffer.data, buffer.length, written)) {
-        hal_log(HAL_LOG_ERROR, "HAL_TRACE: writing stopped: %s",
-                buffer.failed ? "no host memory" : strerror(errno));
-        close(file);
-        file = -1;
+    is_open = false;
+    for (int i = 0; i < SINKS; i++) {
+        sink_write(&sinks[i], length);
+        is_open |= sinks[i].file >= 0;
     }
-    written += (off_t)length;
     written_ns = hal_clock_ns();
     buffer.length = 0;
 }
@@ -150,20 +185,37 @@ static int file_create(const char *path)
     return made;
 }
 
-hal_status hal_trace_open(const char *path)
+static hal_status sink_open(trace_sink *sink, const char *path)
 {
     HAL_UNCANCELLED;
-    file = file_create(path);
-    if (file < 0 || !hal_file_write_at(file, "[\n", 2, 0)) {
+    const size_t length = strlen(sink->head);
+    int made = path && path[0] ? file_create(path) : -1;
+    if (!path || !path[0]) {
+        return HAL_OK;
+    }
+    if (made < 0 || !hal_file_write_at(made, sink->head, length, 0)) {
         const int error = errno;
-        if (file >= 0) {
-            close(file);
+        if (made >= 0) {
+            close(made);
         }
-        file = -1;
-        return hal_fail(HAL_ERROR_IO, "HAL_TRACE: \"%s\" cannot be written: %s", path,
+        return hal_fail(HAL_ERROR_IO, "%s: \"%s\" cannot be written: %s", sink->variable, path,
                         strerror(error));
     }
-    written = 2;
+    sink->file = made;
+    sink->written = (off_t)length;
+    return HAL_OK;
+}
+
+hal_status hal_trace_open(const char *trace, const char *page)
+{
+    HAL_TRY(sink_open(&sinks[0], trace));
+    const hal_status status = sink_open(&sinks[1], page);
+    if (status != HAL_OK) {
+        close(sinks[0].file);
+        sinks[0].file = -1;
+        return status;
+    }
+    is_open = true;
     start_ns = hal_clock_ns();
     generation = hal_host_generation();
     atexit(at_exit);
@@ -208,6 +260,21 @@ void hal_trace_slice(hal_trace_line line, const char *category, const char *name
     }
 }
 
+void hal_trace_instant(hal_trace_line line, const char *category, const char *name,
+                       const char *detail, const char *format, ...)
+{
+    if (event_begin("i", line, name)) {
+        hal_text_add(&buffer, ",\"cat\":\"%s\",\"s\":\"t\",\"detail\":", category);
+        string_add(detail);
+        microseconds_add("ts", hal_clock_ns() - start_ns);
+        va_list arguments;
+        va_start(arguments, format);
+        members_add(format, arguments);
+        va_end(arguments);
+        event_end();
+    }
+}
+
 void hal_trace_counter(uint32_t group, const char *name, uint64_t at_ns, const char *format, ...)
 {
     if (event_begin("C", (hal_trace_line){group, 0}, name)) {
@@ -223,7 +290,7 @@ void hal_trace_counter(uint32_t group, const char *name, uint64_t at_ns, const c
 void hal_trace_flush(bool now)
 {
     pthread_mutex_lock(&lock);
-    if (file >= 0 && buffer.length > 0 && (now || hal_clock_ns() - written_ns > BUFFER_NS)) {
+    if (is_open && buffer.length > 0 && (now || hal_clock_ns() - written_ns > BUFFER_NS)) {
         buffer_write();
     }
     pthread_mutex_unlock(&lock);

@@ -1,5 +1,5 @@
-/* A file of timed events in the JSON format that Perfetto and Chrome open. It is valid JSON after
- * each flush, whenever the process ends. */
+/* Files of timed events: JSON that Perfetto and Chrome open, and a page that shows them itself.
+ * They are complete after each flush, whenever the process ends. */
 #ifndef HAL_SRC_LAYERS_TRACE_FILE_H
 #define HAL_SRC_LAYERS_TRACE_FILE_H
 
@@ -15,8 +15,9 @@ typedef struct hal_trace_line {
     uint32_t number;
 } hal_trace_line;
 
-/* Creates the file, once; the rest is written at exit. Errors: IO. */
-hal_status hal_trace_open(const char *path);
+/* Creates the files, once: of events, and a page; null or "" for none. The rest is written at exit.
+ * Errors: IO. */
+hal_status hal_trace_open(const char *trace, const char *page);
 
 /* The calling thread's line. Threads: any. */
 hal_trace_line hal_trace_thread(void);
@@ -28,6 +29,10 @@ void hal_trace_name(hal_trace_line line, const char *name);
  * "\"bytes\":%u", or is empty. Threads: any. */
 void hal_trace_slice(hal_trace_line line, const char *category, const char *name, uint64_t begin_ns,
                      uint64_t end_ns, const char *format, ...) HAL_PRINTF(6, 7);
+
+/* What happened now; `detail` is a text, `format` as above. Threads: any. */
+void hal_trace_instant(hal_trace_line line, const char *category, const char *name,
+                       const char *detail, const char *format, ...) HAL_PRINTF(5, 6);
 
 /* Values of a counter of a group; fields as above. Threads: any. */
 void hal_trace_counter(uint32_t group, const char *name, uint64_t at_ns, const char *format, ...)

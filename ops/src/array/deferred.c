@@ -85,6 +85,7 @@ static hal_status node_shrink_cluster(ops_array *node, bool *is_done)
         *is_done = true;
         return HAL_OK;
     }
+    node->owner->why = "the next call would exceed the operations or arrays of one kernel";
     hal_status status = ops_execute(&operand, 1);
     node_count_cluster(node);
     return status;
@@ -118,6 +119,7 @@ static hal_status node_execute_deepest(ops_array *node)
         ops_array *operand = operands[i];
         if (operand->state == OPS_NODE_DEFERRED &&
             operand->depth + OPS_KERNEL_DEPTH >= node->depth) {
+            node->owner->why = "four kernels are waiting: the device should start";
             status = ops_execute(&operand, 1);
         }
     }
@@ -244,6 +246,7 @@ ops_array *ops_defer(const char *function, ops_operation operation, uint32_t ope
     }
     hal_status status = HAL_OK;
     if (!arrays->fusion) {
+        arrays->why = "fusion is off";
         status = ops_execute(&node, 1);
     } else if (node_is_beyond_cluster(node) || node->depth > OPS_DEFERRED_DEPTH) {
         status = node_limit_cluster(node);

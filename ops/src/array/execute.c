@@ -5,6 +5,7 @@
 #include "fusion_record.h"
 #include "horizontal.h"
 #include "placement.h"
+#include "profile.h"
 #include "tensor/compile_policy.h"
 #include "tensor/message.h"
 
@@ -14,6 +15,7 @@ typedef struct execution {
                           uint32_t other_count); /* node_compute */
     bool fuse;                                   /* 0: one kernel per operation */
     const ops_array *host_result; /* is computed into host memory where that is allowed, or null */
+    const char *why;              /* roots are computed now, see ops_arrays.why */
 } execution;
 
 /* An array in host memory that a kernel uses may be used often: it moves to the device, once. A
@@ -94,7 +96,9 @@ static hal_status plan_create_outputs(const ops_fusion_plan *plan, const executi
         status = hal_buffer_create(device,
                                    output->in_host_memory ? HAL_MEMORY_DOWNLOAD : HAL_MEMORY_DEVICE,
                                    bytes ? bytes : 4, &buffers[made]);
-        made += status == HAL_OK;
+        if (status == HAL_OK) {
+            ops_profile_label(buffers[made++], output);
+        }
     }
     if (status == HAL_OK && plan->writes) {
         status = hal_buffer_create(device, HAL_MEMORY_DEVICE, view_bytes(&plan->writes->array.view),
@@ -266,6 +270,7 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
                                const execution *how, ops_matmul_sums *wanted)
 {
     ops_fusion_plan plan; /* large, and filled in as far as it is used */
+    execution before = *how;
     ops_matmul_sums sums = {.levels = 0};
     hal_status status = HAL_OK;
     if (root->operation == OPS_OPERATION_VIEW) {
@@ -288,9 +293,10 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
             return report_too_many_operands(root);
         }
         const bool by_sums = !sums.source && ops_fusion_plan_wants_sums(&plan, first, &sums);
-        status = node_execute(first, NULL, 0, how, by_sums ? &sums : NULL);
+        before.why = ops_profile_boundary(first, root);
+        status = node_execute(first, NULL, 0, &before, by_sums ? &sums : NULL);
         if (by_sums && status == HAL_ERROR_OUT_OF_MEMORY && first->state == OPS_NODE_DEFERRED) {
-            status = node_execute(first, NULL, 0, how, NULL);
+            status = node_execute(first, NULL, 0, &before, NULL);
         }
         if (status != HAL_OK || root->state != OPS_NODE_DEFERRED) {
             hal_buffer_release(sums.array.view.buffer);
@@ -303,7 +309,9 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
         ops_fusion_plan_write_sums(&plan, wanted);
     }
     bool is_deferred;
+    ops_profile_begin_plan(&plan, how->why);
     status = plan_execute(&plan, root->owner, how, &is_deferred);
+    ops_profile_end(plan.context);
     hal_buffer_release(sums.array.view.buffer);
     if (status == HAL_ERROR_OUT_OF_MEMORY && plan.reads) { /* once more, without sums */
         ops_array *source = plan.anchor->operands[0];
@@ -315,7 +323,10 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
         return status;
     }
     /* One kernel per operation. */
-    const execution single = {.fuse = 0, .host_result = how->host_result, .compute = how->compute};
+    const execution single = {.fuse = 0,
+                              .host_result = how->host_result,
+                              .compute = how->compute,
+                              .why = "the fused kernel is not compiled yet"};
     ops_array *nodes[2 * OPS_CLUSTER_OPERATIONS + 1];
     const uint32_t count = plan_list_nodes(&plan, nodes);
     status = HAL_OK;
@@ -340,6 +351,7 @@ static hal_status execute_all(ops_array *const *arrays, uint32_t count, const ex
     ops_message_save(&message);
     if (count > 0) {
         ops_arrays_drain(arrays[0]->owner);
+        arrays[0]->owner->why = NULL;
     }
     if (count >= OPS_HORIZONTAL_LEAST && how->fuse && !arrays[0]->owner->is_recording) {
         const ops_compute compute = {.node = how->compute, .user = how};
@@ -359,7 +371,9 @@ static hal_status execute_all(ops_array *const *arrays, uint32_t count, const ex
 
 hal_status ops_execute(ops_array *const *arrays, uint32_t count)
 {
-    const execution how = {.fuse = count && arrays[0]->owner->fusion, .compute = node_compute};
+    const execution how = {.fuse = count && arrays[0]->owner->fusion,
+                           .compute = node_compute,
+                           .why = count ? arrays[0]->owner->why : NULL};
     return execute_all(arrays, count, &how);
 }
 
@@ -372,6 +386,7 @@ hal_status ops_execute_for_host(ops_array *array)
     const bool has_other_uses = array->uses > 0 || (is_view && (x->uses > 1 || x->references > 0));
     const execution how = {.fuse = array->owner->fusion,
                            .host_result = has_other_uses ? NULL : x,
-                           .compute = node_compute};
+                           .compute = node_compute,
+                           .why = array->owner->why};
     return execute_all(&array, 1, &how);
 }

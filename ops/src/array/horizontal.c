@@ -2,6 +2,7 @@
 #include "horizontal.h"
 
 #include "fusion_plan.h"
+#include "profile.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -387,7 +388,11 @@ static hal_status members_record(join *j, form *f, const member *members,
         memcpy(f->cluster.nodes, j->nodes + members[i].first_node,
                members[i].node_count * sizeof *f->cluster.nodes);
         memcpy(f->cluster.leaves, members[i].leaves, sizeof members[i].leaves);
-        HAL_TRY(ops_segments_record(context, &call, &j->arrays->segment_tables, &taken));
+        ops_profile_begin_joined(context, f->cluster.nodes, members[i].node_count);
+        const hal_status status =
+            ops_segments_record(context, &call, &j->arrays->segment_tables, &taken);
+        ops_profile_end(context);
+        HAL_TRY(status);
         for (uint32_t k = 0; k < taken; k++) {
             member_set_results(j, &members[i + k]);
         }

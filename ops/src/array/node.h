@@ -12,6 +12,7 @@
  *   fusion_plan     decides what one kernel computes
  *   matmul_record   records the product of a fusion plan
  *   fusion_record   records a fusion plan through ops_pointwise, ops_reduce, ops_gemm, ...
+ *   profile         what a profile shows of fusion
  *   placement       computes operands straight into the memory of a result
  *   horizontal      joins plans of equal form of a call that computes many arrays
  *   execute         computes nodes: plan, look up, replay or record
@@ -158,6 +159,7 @@ struct ops_arrays {
     _Atomic(ops_array *) remote_list; /* nodes with remote_releases */
     ops_constants constants;
     ops_segment_tables segment_tables; /* of joined plans */
+    const char *why; /* the next execution comes, for a profile; null: the program asks for it */
     ops_array_statistics statistics;
 };
 

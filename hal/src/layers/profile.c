@@ -1,0 +1,131 @@
+/* The profile: HAL_PROFILE=FILE. The trace layer writes its events into a page (profile.html, whose
+ * script draws them); this file adds what only the page shows: transfers as the program calls them,
+ * buffers with their labels, and groups of calls that became kernels (hal/profile.h).
+ *
+ * Called by layer.c and by programs. */
+#include "base/clock.h"
+#include "base/platform.h"
+#include "core/buffer.h"
+#include "core/queue.h"
+#include "core/record.h"
+#include "layer.h"
+#include "trace_file.h"
+
+#include <hal/profile.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The call that a thread is in. Calls nest where hal itself makes one. */
+typedef struct profile_call {
+    const char *name;
+    uint32_t depth;
+    uint64_t begin_ns;
+    uint64_t host_bytes, copy_bytes; /* by the host, and by copies on the queue */
+} profile_call;
+
+static _Thread_local profile_call call;
+static _Atomic bool is_on;
+static _Atomic uint32_t last_group;
+
+static hal_status profile_begin(void)
+{
+    atomic_store(&is_on, true);
+    return HAL_OK;
+}
+
+const hal_layer hal_layer_profile = {
+    .bit = HAL_LAYER_PROFILE,
+    .hooks = HAL_HOOK_CALLS,
+    .begin = profile_begin,
+};
+
+/* Calls that move data between the host and a device, or wait: the others take no time. */
+static bool call_is_shown(const char *name)
+{
+    static const char *const shown[] = {"hal_queue_write", "hal_queue_read", "hal_queue_transfer"};
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        if (strcmp(name, shown[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void hal_profile_call_begun(const char *name)
+{
+    if (call.depth++ == 0) {
+        call.name = name;
+        call.host_bytes = call.copy_bytes = 0;
+        call.begin_ns = hal_clock_ns();
+    }
+}
+
+void hal_profile_call_ended(void)
+{
+    if (--call.depth == 0 && call_is_shown(call.name)) {
+        hal_trace_slice(hal_trace_thread(), "transfer", call.name + strlen("hal_queue_"),
+                        call.begin_ns, hal_clock_ns(), "\"bytes\":%" PRIu64,
+                        call.host_bytes > call.copy_bytes ? call.host_bytes : call.copy_bytes);
+    }
+}
+
+/* A transfer is done by the host, by copies, or by both one after the other (staging memory). */
+void hal_profile_host_access(const hal_range *range)
+{
+    call.host_bytes += range->length;
+}
+
+void hal_profile_command_recorded(const hal_action *action)
+{
+    call.copy_bytes += action->kind == HAL_COMMAND_COPY ? action->ranges[0].length : 0;
+}
+
+static void buffer_event(const hal_buffer *buffer, const char *what, const char *label)
+{
+    hal_trace_instant(hal_trace_thread(), "buffer", what, label,
+                      "\"buffer\":\"%" PRIxPTR "\",\"bytes\":%" PRIu64, (uintptr_t)buffer,
+                      buffer->bytes);
+}
+
+void hal_profile_object_created(hal_object_kind kind, const void *object)
+{
+    if (kind == HAL_OBJECT_BUFFER) {
+        buffer_event(object, "create", "");
+    }
+}
+
+void hal_profile_object_retired(hal_object_kind kind, const void *object)
+{
+    if (kind == HAL_OBJECT_BUFFER) {
+        buffer_event(object, "release", "");
+    }
+}
+
+void hal_profile_buffer_labelled(const hal_buffer *buffer, const char *label)
+{
+    buffer_event(buffer, "label", label);
+}
+
+int hal_profile_is_on(void)
+{
+    return atomic_load_explicit(&is_on, memory_order_relaxed);
+}
+
+void hal_profile_group_begin(hal_queue *queue, const char *calls, const char *end)
+{
+    if (hal_profile_is_on() && queue && calls && end) {
+        const uint32_t number = atomic_fetch_add(&last_group, 1) + 1;
+        hal_trace_set_group(queue, number);
+        char copy[1001]; /* bounded: a line of the file */
+        snprintf(copy, sizeof copy, "%s", calls);
+        hal_trace_instant(hal_trace_thread(), "group", copy, end, "\"group\":%" PRIu32, number);
+    }
+}
+
+void hal_profile_group_end(hal_queue *queue)
+{
+    if (hal_profile_is_on() && queue) {
+        hal_trace_set_group(queue, 0);
+    }
+}
