@@ -93,6 +93,21 @@ static hal_buffer *memory_import(case_run *run, owned_memory *owned, uint32_t ac
     return buffer;
 }
 
+/* Of a range that the driver may refuse: with a reason, the case is then unsupported. */
+static hal_buffer *import_if_allowed(case_run *run, const hal_memory_handle *handle,
+                                     owned_memory *owned)
+{
+    hal_buffer *buffer = NULL;
+    const hal_status status =
+        hal_buffer_import(run->device, handle, count_release, owned, &buffer);
+    if (status == HAL_ERROR_UNSUPPORTED) {
+        case_check(run, hal_status_message()[0] != '\0', "it is refused without a reason");
+        case_unsupported(run, "%s", hal_status_message());
+    }
+    case_ok(run, status, "hal_buffer_import");
+    return buffer;
+}
+
 /* The host itself writes and compares, at any address. */
 static void words_put(owned_memory *owned, uint32_t start, uint32_t step)
 {
@@ -177,7 +192,8 @@ static void read_only(case_run *run, const void *parameters)
     hal_buffer *other = words_create(run, run->queue, COUNT, 0, 0);
     words_put(owned, 1, 2);
     case_check(run, mprotect(owned->pages, owned->page_bytes, PROT_READ) == 0, "mprotect failed");
-    hal_buffer *buffer = memory_import(run, owned, HAL_ACCESS_READ);
+    const hal_memory_handle handle = handle_of(owned, HAL_ACCESS_READ);
+    hal_buffer *buffer = import_if_allowed(run, &handle, owned);
     scale_dispatch(run, run->queue, kernel, buffer, other, COUNT, 5, 0);
     words_check(run, run->queue, other, COUNT, 5, 10, "what a kernel read");
     const hal_range all = {buffer, 0, BYTES};
@@ -245,6 +261,30 @@ static void many(case_run *run, const void *parameters)
                    before.allocation_count == after.allocation_count,
                "imports allocated memory of the device");
     words_check(run, run->queue, other, COUNT, TURNS - 1, 1, "the result of the last one");
+}
+
+/* Two ranges of one page, side by side. */
+static void side_by_side(case_run *run, const void *parameters)
+{
+    const hal_external_info info = external_claim(run, HAL_HANDLE_HOST, true);
+    owned_memory *owned = memory_map(run, &info, 0);
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *other = words_create(run, run->queue, COUNT, 0, 0);
+    words_put(owned, 3, 1);
+    hal_memory_handle handle = handle_of(owned, HAL_ACCESS_READ_WRITE);
+    handle.bytes /= 2;
+    if (handle.bytes % info.host_granularity != 0) {
+        case_unsupported(run, "the device imports whole pages");
+    }
+    hal_buffer *first = import_if_allowed(run, &handle, owned);
+    handle.offset += handle.bytes;
+    hal_buffer *second = import_if_allowed(run, &handle, owned);
+    scale_dispatch(run, run->queue, kernel, first, second, COUNT / 2, 2, 0);
+    hal_buffer_release(first);
+    scale_dispatch(run, run->queue, kernel, second, other, COUNT / 2, 1, 1);
+    hal_buffer_release(second);
+    words_check(run, run->queue, other, COUNT / 2, 7, 2, "what the second one held");
+    case_check(run, owned->released == 2, "%d of 2 imports were released", owned->released);
 }
 
 /* Handles of the host that differ from a good one in one field. */
@@ -441,6 +481,7 @@ void cases_hal_external(case_list *list)
     }
     case_add(list, read_only, NULL, 0, "external/read_only");
     case_add(list, release_after_work, NULL, 0, "external/release_after_work");
+    case_add(list, side_by_side, NULL, 0, "external/side_by_side");
     case_add(list, many, NULL, 0, "external/many");
     case_add(list, refusals, NULL, 0, "external/refusals");
     case_add(list, native, NULL, 0, "external/native");

@@ -8,20 +8,7 @@
 #include <kit/handles.h>
 #include <stdlib.h>
 
-enum { REGISTER_MAPPED = 2, ADDRESS_ALIGNMENT = 16 }; /* CU_MEMHOSTREGISTER_DEVICEMAP */
-
-static cuda_result host_register(hal_plugin_memory *made)
-{
-    const cuda_driver *cu = cuda_functions();
-    cuda_result result = cu->cuMemHostRegister_v2(made->pointer, made->bytes, REGISTER_MAPPED);
-    if (result == 0) {
-        result = cu->cuMemHostGetDevicePointer_v2(&made->address, made->pointer, 0);
-        if (result != 0) {
-            cu->cuMemHostUnregister(made->pointer);
-        }
-    }
-    return result;
-}
+enum { ADDRESS_ALIGNMENT = 16 };
 
 hal_status cuda_external_info(hal_plugin_device *device, hal_external_info *info)
 {
@@ -35,36 +22,41 @@ hal_status cuda_external_info(hal_plugin_device *device, hal_external_info *info
     return HAL_OK;
 }
 
+static hal_status import_host(hal_plugin_memory *made, bool reads_only)
+{
+    made->pointer = (void *)(uintptr_t)made->address;
+    made->owner = CUDA_MEMORY_HOST;
+    HAL_TRY(cuda_context_push(made->device));
+    const hal_status status = cuda_register(made->pointer, made->bytes, reads_only,
+                                            &made->registration, &made->address);
+    cuda_context_pop();
+    return status;
+}
+
 hal_status cuda_memory_import(hal_plugin_device *device, const hal_memory_handle *handle,
                               hal_plugin_memory **memory)
 {
-    hal_plugin_memory *made = calloc(1, sizeof *made);
     *memory = NULL;
+    const uint64_t address = handle->handle + handle->offset;
+    if (address % ADDRESS_ALIGNMENT != 0) {
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "cuda: memory_import: expected an address that is a multiple of %d",
+                        ADDRESS_ALIGNMENT);
+    }
+    hal_plugin_memory *made = calloc(1, sizeof *made);
     if (!made) {
         return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a memory object");
     }
-    made->device = device;
-    made->bytes = handle->bytes;
-    made->address = handle->handle + handle->offset;
-    made->owner = CUDA_MEMORY_NATIVE;
-    hal_status status = cuda_context_push(device);
-    if (status == HAL_OK && handle->kind == HAL_HANDLE_HOST) {
-        made->pointer = (void *)(uintptr_t)made->address;
-        made->owner = CUDA_MEMORY_REGISTERED;
-        status = cuda_check(host_register(made), "registering %llu bytes of host memory",
-                            (unsigned long long)made->bytes);
-    }
-    if (status == HAL_OK) {
-        cuda_context_pop();
-    }
-    if (status == HAL_OK && made->address % ADDRESS_ALIGNMENT != 0) {
-        status = kit_fail(HAL_ERROR_UNSUPPORTED,
-                          "cuda: memory_import: expected an address that is a multiple of %d",
-                          ADDRESS_ALIGNMENT);
-    }
-    if (status != HAL_OK) {
-        free(made);
-        return status;
+    *made = (hal_plugin_memory){.device = device,
+                                .address = address,
+                                .bytes = handle->bytes,
+                                .owner = CUDA_MEMORY_NATIVE};
+    if (handle->kind == HAL_HANDLE_HOST) {
+        const hal_status status = import_host(made, handle->access == HAL_ACCESS_READ);
+        if (status != HAL_OK) {
+            free(made);
+            return status;
+        }
     }
     *memory = made;
     return HAL_OK;

@@ -61,8 +61,8 @@ void cuda_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
     }
     atomic_fetch_add(&device->frees, 1);
     if (cuda_context_push(device) == HAL_OK) {
-        if (memory->owner == CUDA_MEMORY_REGISTERED) {
-            cuda_functions()->cuMemHostUnregister(memory->pointer);
+        if (memory->owner == CUDA_MEMORY_HOST) {
+            cuda_unregister(memory->registration);
         } else if (memory->owner == CUDA_MEMORY_NATIVE) {
             /* its owner frees it */
         } else if (memory->pointer) {

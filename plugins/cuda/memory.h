@@ -3,11 +3,12 @@
 #define PLUGINS_CUDA_MEMORY_H
 
 #include "device.h"
+#include "registered.h"
 
 typedef enum cuda_memory_owner {
     CUDA_MEMORY_OWN,
-    CUDA_MEMORY_NATIVE,    /* of others, an address of the context */
-    CUDA_MEMORY_REGISTERED /* of others, memory of the host that the plugin has registered */
+    CUDA_MEMORY_NATIVE, /* of others, an address of the context */
+    CUDA_MEMORY_HOST    /* of others, memory of the host that is registered */
 } cuda_memory_owner;
 
 struct hal_plugin_memory {
@@ -16,6 +17,7 @@ struct hal_plugin_memory {
     void *pointer; /* in the host's address space; null for device memory */
     uint64_t bytes;
     cuda_memory_owner owner;
+    cuda_registration *registration; /* of CUDA_MEMORY_HOST; null: of others too */
 };
 
 hal_status cuda_memory_info(hal_plugin_device *device, uint64_t *free_bytes, uint64_t *total_bytes);

@@ -56,8 +56,15 @@ static hal_status import_host(hal_plugin_device *device, const hal_memory_handle
                                     .buffer_bytes = handle->bytes,
                                     .memory_bytes = handle->bytes,
                                     .chain = &import};
-    HAL_TRY(
-        vulkan_memory_allocate_shared(device, HAL_MEMORY_SHARED, handle->bytes, &sharing, memory));
+    const hal_status status =
+        vulkan_memory_allocate_shared(device, HAL_MEMORY_SHARED, handle->bytes, &sharing, memory);
+    if (status == HAL_ERROR_OUT_OF_MEMORY && handle->access == HAL_ACCESS_READ) {
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "%s: memory_import: the driver does not import the memory at %p; some "
+                        "import none that the process cannot write",
+                        device->physical.info.name, pointer);
+    }
+    HAL_TRY(status);
     if ((*memory)->shift != 0) {
         hal_plugin_memory *made = *memory;
         *memory = NULL;

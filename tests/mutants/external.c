@@ -117,6 +117,38 @@ static void import_aligned(wrap_table *table)
     table->memory_import = import_aligned_only;
 }
 
+static _Atomic uintptr_t page_held;
+
+static hal_status import_page(hal_plugin_device *device, const hal_memory_handle *handle,
+                              hal_plugin_memory **memory)
+{
+    const uintptr_t page = (uintptr_t)address_of(handle) / 4096;
+    if (handle->kind == HAL_HANDLE_HOST && page_held == page) {
+        return wrap_fail(HAL_ERROR_INTERNAL, "mutant: the page is imported already");
+    }
+    const hal_status status = wrap_inside()->memory_import(device, handle, memory);
+    if (status == HAL_OK && wrap_keep(*memory, 1)) {
+        page_held = page;
+    }
+    return status;
+}
+
+static void free_page(hal_plugin_device *device, hal_plugin_memory *memory)
+{
+    if (wrap_find(memory)) {
+        page_held = 0;
+        wrap_drop(memory);
+    }
+    wrap_inside()->memory_free(device, memory);
+}
+
+/* A page of which a part is imported is not imported again. */
+static void import_once(wrap_table *table)
+{
+    table->memory_import = import_page;
+    table->memory_free = free_page;
+}
+
 static hal_status export_moved(hal_plugin_device *device, hal_plugin_memory *memory, uint32_t kind,
                                hal_memory_handle *handle)
 {
@@ -136,5 +168,6 @@ const mutant mutants_external[] = {{.name = "import_copies", .table = import_cop
                                    {.name = "import_spills", .table = import_spills},
                                    {.name = "import_clears", .table = import_clears},
                                    {.name = "import_aligned", .table = import_aligned},
+                                   {.name = "import_once", .table = import_once},
                                    {.name = "export_offset", .table = export_offset},
                                    {.name = NULL}};

@@ -524,6 +524,8 @@ typedef struct hal_extension_external {
      * Bytes outside of the range are neither read nor written, and with HAL_ACCESS_READ none is
      * written. What the handle names stays until memory_free, which leaves it as it is; only a
      * descriptor belongs to the plugin once the call has succeeded.
+     * Ranges that other imports hold are imported again; of ranges that overlap in part, and of
+     * pages that the process cannot write, what the driver allows.
      * Errors: UNSUPPORTED with the reason where the driver refuses this range, OUT_OF_MEMORY. */
     hal_status (*memory_import)(hal_plugin_device *device, const hal_memory_handle *handle,
                                 hal_plugin_memory **memory);

@@ -286,35 +286,84 @@ cuda_result cuMemFree_v2(cuda_address address)
     return 0;
 }
 
+enum { CUDA_INVALID_VALUE = 1, CUDA_ALREADY_REGISTERED = 712 };
+
+/* Memory of the host that the driver knows. */
+static struct {
+    char *first, *end;
+} known[64];
+
+static int is_known(const char *pointer)
+{
+    int at = 0;
+    while (at < 64 && !(known[at].first <= pointer && pointer < known[at].end)) {
+        at++;
+    }
+    return at < 64;
+}
+
+static cuda_result know(char *first, size_t bytes)
+{
+    int at = 0;
+    while (at < 64 && known[at].end) {
+        at++;
+    }
+    if (at == 64) {
+        return CUDA_OUT_OF_MEMORY;
+    }
+    known[at].first = first;
+    known[at].end = first + bytes;
+    mock->live_objects++;
+    return 0;
+}
+
+static cuda_result forget(const void *pointer)
+{
+    for (int at = 0; at < 64; at++) {
+        if (known[at].first == pointer && known[at].end) {
+            known[at].first = known[at].end = NULL;
+            mock->live_objects--;
+            return 0;
+        }
+    }
+    return CUDA_INVALID_VALUE;
+}
+
 cuda_result cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
 {
-    mock->live_objects++;
-    return posix_memalign(pointer, 256, bytes) ? CUDA_OUT_OF_MEMORY : 0;
+    return posix_memalign(pointer, 4096, bytes) ? CUDA_OUT_OF_MEMORY : know(*pointer, bytes);
 }
 
 cuda_result cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags)
 {
-    mock->live_objects++;
-    return pointer && bytes > 0 && flags == 2 ? 0 : CUDA_OUT_OF_MEMORY;
+    const int read_only = (flags & 8) != 0;
+    if (!pointer || bytes == 0 || mock->read_only_pages > read_only) {
+        return CUDA_INVALID_VALUE;
+    }
+    for (size_t at = 0; at < bytes; at += 4096) {
+        if (is_known((char *)pointer + at)) {
+            return CUDA_ALREADY_REGISTERED;
+        }
+    }
+    return know(pointer, bytes);
 }
 
 cuda_result cuMemHostUnregister(void *pointer)
 {
-    mock->live_objects--;
-    return pointer ? 0 : CUDA_OUT_OF_MEMORY;
+    return forget(pointer);
 }
 
 cuda_result cuMemFreeHost(void *pointer)
 {
-    mock->live_objects--;
+    const cuda_result result = forget(pointer);
     free(pointer);
-    return 0;
+    return result;
 }
 
 cuda_result cuMemHostGetDevicePointer_v2(cuda_address *address, void *pointer, unsigned flags)
 {
     *address = (uintptr_t)pointer;
-    return 0;
+    return is_known(pointer) ? 0 : CUDA_INVALID_VALUE;
 }
 
 cuda_result cuMemcpyAsync(cuda_address to, cuda_address from, size_t bytes, cuda_stream stream)

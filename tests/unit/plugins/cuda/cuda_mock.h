@@ -52,6 +52,7 @@ typedef struct cuda_mock {
     int foreign_waits; /* of a stream for an event of another context */
     int event_waits;   /* of a stream for any event */
     int writes;        /* calls that write a value */
+    int read_only_pages; /* of the host: 1: registered as such, 2: never registered */
     int late_event;    /* polls until an event is reached that was recorded after a counter */
 } cuda_mock;
 

@@ -112,6 +112,78 @@ TEST_WITH(test_external, begin, end)
     }
 }
 
+/* The driver registers a page once: imports of the same pages share it, until the last one ends. */
+TEST_WITH(test_external_pages, begin, end)
+{
+    static _Alignas(4096) uint8_t pages[3 * 4096];
+    const uint32_t objects = mock->live_objects;
+    hal_memory_handle handle = {.size = sizeof handle,
+                                .kind = HAL_HANDLE_HOST,
+                                .handle = (uint64_t)(uintptr_t)pages,
+                                .bytes = 8192,
+                                .access = HAL_ACCESS_READ_WRITE};
+    hal_plugin_memory *first = NULL, *second = NULL, *third = NULL;
+    does(plugin->memory_import(device, &handle, &first));
+    handle.offset = 4096 + 64;
+    handle.bytes = 128;
+    does(plugin->memory_import(device, &handle, &second));
+    handle.offset = 4096;
+    handle.bytes = 4096 + 16;
+    fails(plugin->memory_import(device, &handle, &third), HAL_ERROR_UNSUPPORTED,
+          "of which no other import holds a part");
+    plugin->memory_free(device, first);
+    assert_int_equal(mock->live_objects, objects + 1);
+    plugin->memory_free(device, second);
+    assert_int_equal(mock->live_objects, objects);
+    does(plugin->memory_import(device, &handle, &third));
+    plugin->memory_free(device, third);
+    assert_int_equal(mock->live_objects, objects);
+}
+
+/* Memory that another library pinned stays pinned. */
+TEST_WITH(test_external_pinned, begin, end)
+{
+    hal_plugin_memory *owner = NULL, *memory = NULL;
+    void *pinned = NULL;
+    does(plugin->memory_allocate(device, HAL_MEMORY_SHARED, 1 << 20, &owner));
+    does(plugin->memory_map(device, owner, &pinned));
+    const uint32_t objects = mock->live_objects;
+    const hal_memory_handle handle = {.size = sizeof handle,
+                                      .kind = HAL_HANDLE_HOST,
+                                      .handle = (uint64_t)(uintptr_t)pinned,
+                                      .offset = 256,
+                                      .bytes = 512,
+                                      .access = HAL_ACCESS_READ};
+    does(plugin->memory_import(device, &handle, &memory));
+    assert_int_equal(mock->live_objects, objects);
+    plugin->memory_free(device, memory);
+    assert_int_equal(mock->live_objects, objects);
+    plugin->memory_free(device, owner);
+}
+
+/* Pages that cannot be written are registered as such, where the driver can. */
+TEST_WITH(test_external_read_only, begin, end)
+{
+    static _Alignas(4096) uint8_t pages[4096];
+    const uint32_t objects = mock->live_objects;
+    hal_memory_handle handle = {.size = sizeof handle,
+                                .kind = HAL_HANDLE_HOST,
+                                .handle = (uint64_t)(uintptr_t)pages,
+                                .bytes = 4096,
+                                .access = HAL_ACCESS_READ};
+    hal_plugin_memory *memory = NULL, *other = NULL;
+    mock->read_only_pages = 1;
+    does(plugin->memory_import(device, &handle, &memory));
+    handle.access = HAL_ACCESS_READ_WRITE;
+    fails(plugin->memory_import(device, &handle, &other), HAL_ERROR_UNSUPPORTED, "only reads");
+    plugin->memory_free(device, memory);
+    handle.access = HAL_ACCESS_READ;
+    mock->read_only_pages = 2;
+    fails(plugin->memory_import(device, &handle, &other), HAL_ERROR_UNSUPPORTED,
+          "no memory that the process cannot write");
+    assert_int_equal(mock->live_objects, objects);
+}
+
 TEST_WITH(test_native_handles, begin, end)
 {
     uint64_t stream = 0, context = 0;
