@@ -34,16 +34,12 @@ static const word exactness_words[] = {{HAL_EXACT_FMA, "fma"},
                                        {HAL_EXACT_SQRT, "sqrt"},
                                        {HAL_EXACT_DENORMALS, "denormals"},
                                        {0, NULL}};
-static const word feature_words[] = {{HAL_FEATURE_ASYNC_COPY, "async_copy"},
-                                     {HAL_FEATURE_ATOMIC_64, "atomic_64"},
-                                     {HAL_FEATURE_MAP_DEVICE, "map_device"},
-                                     {HAL_FEATURE_TIMESTAMPS, "timestamps"},
-                                     {HAL_FEATURE_FAST_MATH, "fast_math"},
-                                     {HAL_FEATURE_ZERO_COPY, "zero_copy"},
-                                     {HAL_FEATURE_INDIRECT, "indirect"},
-                                     {HAL_FEATURE_FILL_PATTERNS, "fill_patterns"},
-                                     {HAL_FEATURE_COPY_ROWS, "copy_rows"},
-                                     {0, NULL}};
+static const word feature_words[] = {
+    {HAL_FEATURE_ASYNC_COPY, "async_copy"}, {HAL_FEATURE_ATOMIC_64, "atomic_64"},
+    {HAL_FEATURE_MAP_DEVICE, "map_device"}, {HAL_FEATURE_TIMESTAMPS, "timestamps"},
+    {HAL_FEATURE_FAST_MATH, "fast_math"},   {HAL_FEATURE_ZERO_COPY, "zero_copy"},
+    {HAL_FEATURE_INDIRECT, "indirect"},     {HAL_FEATURE_FILL_PATTERNS, "fill_patterns"},
+    {HAL_FEATURE_COPY_ROWS, "copy_rows"},   {0, NULL}};
 static const word handle_words[] = {{HAL_HANDLE_BIT(HAL_HANDLE_HOST), "host"},
                                     {HAL_HANDLE_BIT(HAL_HANDLE_NATIVE), "native"},
                                     {HAL_HANDLE_BIT(HAL_HANDLE_OPAQUE_FD), "opaque_fd"},
@@ -52,13 +48,20 @@ static const word handle_words[] = {{HAL_HANDLE_BIT(HAL_HANDLE_HOST), "host"},
 
 typedef struct info_options {
     bool json;
+    bool peaks;
 } info_options;
+
+static info_options options;
 
 static const command_option rows[] = {
     {.name = "json",
      .help = "the same as JSON",
      .kind = COMMAND_FLAG,
      .offset = offsetof(info_options, json)},
+    {.name = "peaks",
+     .help = "measures what each device reaches at most, a few seconds for each, and keeps it",
+     .kind = COMMAND_FLAG,
+     .offset = offsetof(info_options, peaks)},
 };
 
 static void print_variables(void)
@@ -71,7 +74,7 @@ static void print_variables(void)
 
 static const command_line line = {
     .program = "hal-info",
-    .usage = "[--json]",
+    .usage = "[--json] [--peaks]",
     .about =
         "Lists the devices that Halyard finds, what each can do, which one is the default choice,\n"
         "and why others are not there.\n",
@@ -131,7 +134,36 @@ typedef struct opened_device {
     char quirks[2048]; /* lines, see hal_device_get_quirks */
     char backend[256]; /* see hal_comm_get_backend */
     hal_external_info external;
+    hal_device_peaks peaks;
+    hal_status peaks_status; /* NOT_FOUND: none are kept */
+    char peaks_message[256];
 } opened_device;
+
+/* A measured value with its label in text, its key in JSON, and the units of both. */
+typedef struct peak {
+    const char *label, *key, *unit;
+    double value, unit_value;
+} peak;
+
+enum { PEAKS = 11 };
+
+static void peaks_get(const hal_device_peaks *p, peak peaks[PEAKS])
+{
+    const peak all[PEAKS] = {
+        {"peak copy", "copy_bytes_per_second", "GB/s", p->copy, 1e9},
+        {"peak upload", "upload_bytes_per_second", "GB/s", p->upload, 1e9},
+        {"peak download", "download_bytes_per_second", "GB/s", p->download, 1e9},
+        {"peak f32", "add_f32_per_second", "TFLOP/s", p->add_f32, 1e12},
+        {"peak f64", "add_f64_per_second", "TFLOP/s", p->add_f64, 1e12},
+        {"peak matrix f16", "matrix_f16_per_second", "TFLOP/s", p->matrix_f16, 1e12},
+        {"peak matrix bf16", "matrix_bf16_per_second", "TFLOP/s", p->matrix_bf16, 1e12},
+        {"peak matrix f32", "matrix_f32_per_second", "TFLOP/s", p->matrix_f32, 1e12},
+        {"least launch", "launch_ns", "us", p->launch_ns, 1e3},
+        {"least wait", "wait_ns", "us", p->wait_ns, 1e3},
+        {"least transfer", "transfer_ns", "us", p->transfer_ns, 1e3},
+    };
+    memcpy(peaks, all, sizeof all);
+}
 
 static opened_device device_look(const hal_plugin_report *plugin, uint32_t index)
 {
@@ -147,6 +179,11 @@ static opened_device device_look(const hal_plugin_report *plugin, uint32_t index
         hal_device_get_external(device, &seen.external);
         seen.status = hal_device_get_memory(device, &seen.memory);
     }
+    if (seen.status == HAL_OK) {
+        seen.peaks.size = sizeof seen.peaks;
+        seen.peaks_status = hal_device_get_peaks(device, options.peaks, &seen.peaks);
+        snprintf(seen.peaks_message, sizeof seen.peaks_message, "%s", hal_status_message());
+    }
     hal_device_release(device);
     return seen;
 }
@@ -159,6 +196,20 @@ static bool line_next(const char **rest, char *text, size_t bytes)
     const bool is_line = **rest != 0;
     *rest += length + ((*rest)[length] == '\n');
     return is_line;
+}
+
+static void json_peaks(const opened_device *seen)
+{
+    peak peaks[PEAKS];
+    peaks_get(&seen->peaks, peaks);
+    if (seen->status != HAL_OK || seen->peaks_status != HAL_OK) {
+        printf("null");
+        return;
+    }
+    for (int i = 0; i < PEAKS; i++) {
+        printf("%s\"%s\": %.4g", i ? ", " : "{", peaks[i].key, peaks[i].value);
+    }
+    printf("}");
 }
 
 static void json_device(const hal_plugin_report *plugin, uint32_t index)
@@ -198,7 +249,9 @@ static void json_device(const hal_plugin_report *plugin, uint32_t index)
         printf("%s", comma);
         json_write_text(stdout, quirk);
     }
-    printf("],\n       \"collectives\": ");
+    printf("],\n       \"peaks\": ");
+    json_peaks(&seen);
+    printf(",\n       \"collectives\": ");
     json_write_text(stdout, seen.backend);
     const hal_memory_statistics now = seen.memory;
     if (seen.status == HAL_OK) {
@@ -302,6 +355,23 @@ static void print_words(const char *label, uint32_t set, const word *words)
     printf("\n");
 }
 
+/* Those that the device has. */
+static void print_peaks(const opened_device *seen)
+{
+    peak peaks[PEAKS];
+    peaks_get(&seen->peaks, peaks);
+    if (seen->status == HAL_OK && seen->peaks_status != HAL_OK &&
+        (options.peaks || seen->peaks_status != HAL_ERROR_NOT_FOUND)) {
+        printf("  %-20s cannot be measured: %s\n", "peaks", seen->peaks_message);
+    }
+    for (int i = 0; seen->status == HAL_OK && seen->peaks_status == HAL_OK && i < PEAKS; i++) {
+        if (peaks[i].value > 0) {
+            printf("  %-20s %.4g %s\n", peaks[i].label, peaks[i].value / peaks[i].unit_value,
+                   peaks[i].unit);
+        }
+    }
+}
+
 static void print_device(const hal_plugin_report *plugin, uint32_t index)
 {
     const opened_device seen = device_look(plugin, index);
@@ -331,6 +401,7 @@ static void print_device(const hal_plugin_report *plugin, uint32_t index)
     print_words("imports", seen.external.import_kinds, handle_words);
     print_words("exports", seen.external.export_kinds, handle_words);
     printf("  %-20s %s\n", "collectives", seen.backend);
+    print_peaks(&seen);
     char quirk[512];
     for (const char *rest = seen.quirks; line_next(&rest, quirk, sizeof quirk);) {
         printf("  %-20s %s\n", "driver quirk", quirk);
@@ -379,8 +450,7 @@ static void print_text(const hal_registry_report *report)
 
 int main(int argc, char **argv)
 {
-    info_options asked = {0};
-    const command_result result = command_line_read(&line, argc, argv, &asked);
+    const command_result result = command_line_read(&line, argc, argv, &options);
     if (result != COMMAND_GO_ON) {
         return result == COMMAND_HELP_PRINTED ? 0 : 2;
     }
@@ -391,7 +461,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "hal-info: %s: %s\n", hal_status_name(status), hal_status_message());
         return 1;
     }
-    if (asked.json) {
+    if (options.json) {
         print_json(report);
     } else {
         print_text(report);

@@ -21,6 +21,7 @@
 #include <hal/ir_build.h>
 #include <hal/kernel.h>
 #include <hal/native.h>
+#include <hal/peaks.h>
 #include <hal/profile.h>
 #include <hal/queue.h>
 #include <hal/status.h>

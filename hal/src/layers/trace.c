@@ -15,7 +15,11 @@
 #include "layer.h"
 #include "base/map.h"
 #include "base/platform.h"
+#include "base/number.h"
+#include "peaks.h"
 #include "trace_file.h"
+
+#include <hal/profile.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -137,6 +141,27 @@ static void write_reached_batches(hal_queue *queue, hal_queue_trace *trace)
     }
     trace->count -= done;
     memmove(trace->pending, trace->pending + done, trace->count * sizeof *trace->pending);
+}
+
+/* What the page compares kernels with. */
+static void trace_peaks(hal_device *device)
+{
+    hal_device_peaks peaks;
+    char rates[256], name[160];
+    if (!hal_profile_is_on() || !hal_peaks_find(device, &peaks)) {
+        return;
+    }
+    snprintf(name, sizeof name, "%s:%u", device->plugin->name, device->index);
+    snprintf(rates, sizeof rates,
+             "multiply-adds of f32 %s, f64 %s; matrix units of f16 %s, bf16 %s, f32 %s TFLOP/s; "
+             "a launch %s us, a wait %s us",
+             HAL_NUMBER(peaks.add_f32 / 1e12, 2), HAL_NUMBER(peaks.add_f64 / 1e12, 2),
+             HAL_NUMBER(peaks.matrix_f16 / 1e12, 2), HAL_NUMBER(peaks.matrix_bf16 / 1e12, 2),
+             HAL_NUMBER(peaks.matrix_f32 / 1e12, 2), HAL_NUMBER(peaks.launch_ns / 1e3, 2),
+             HAL_NUMBER(peaks.wait_ns / 1e3, 2));
+    hal_trace_instant(hal_trace_thread(), "peaks", name, rates,
+                      "\"device\":%" PRIu32 ",\"copy\":%s", device_group(device),
+                      HAL_NUMBER(peaks.copy / 1e9, 1));
 }
 
 static hal_status trace_begin(void)
@@ -269,6 +294,9 @@ static void trace_after(const hal_event *event, hal_status status)
         hal_trace_slice(hal_trace_thread(), "device", failed ? "open failed" : "open",
                         event->begin_ns, now, "\"group\":%" PRIu32,
                         failed ? 0 : device_group(event->device));
+        if (!failed) {
+            trace_peaks(event->device);
+        }
         break;
     case HAL_EVENT_CLOSE:
         hal_trace_slice(hal_trace_thread(), "device", "close", event->begin_ns, now, "%s", "");

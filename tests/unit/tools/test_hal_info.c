@@ -66,9 +66,9 @@ TEST(bad_arguments_are_refused)
 {
     assert_int_equal(run("", "--wrong"), 2);
     expect("hal-info: expected an option of those below, got --wrong");
-    expect("hal-info [--json]");
+    expect("hal-info [--json] [--peaks]");
     assert_int_equal(run("", "--help"), 0);
-    expect("hal-info [--json]");
+    expect("hal-info [--json] [--peaks]");
 }
 
 TEST(plugins_that_end_the_process_hide_no_other)
