@@ -32,7 +32,8 @@ static const struct {
               {"dense", 0.05, suite_dense, ratios_finish, dense_list},
               {"mixes", 0.05, suite_mixes, ratios_finish, mixes_list},
               {"optimizer", 1.0, suite_optimizer, NULL, NULL},
-              {"kernels", 0.05, suite_kernels, NULL, NULL}};
+              {"kernels", 0.05, suite_kernels, NULL, NULL},
+              {"attention", 0.1, suite_attention, ratios_finish, attention_list}};
 enum { SUITES = sizeof suites / sizeof suites[0] };
 
 /* The processors of the process, which a container may limit. */

@@ -175,7 +175,8 @@ static const command_option rows[] = {
      .offset = OF(second)},
     {.name = "join",
      .argument = "FILE",
-     .help = "of sequential, grid, dense and mixes: adds what pytorch/SUITE.py measured; up to 4",
+     .help = "of sequential, grid, dense, mixes and attention: adds what pytorch/SUITE.py "
+             "measured; up to 4",
      .kind = COMMAND_CALL,
      .read = read_join},
     {.name = "seed",
@@ -193,7 +194,8 @@ static const command_option rows[] = {
      .read = read_cases},
     {.name = "filter",
      .argument = "LIST",
-     .help = "of grid, dense, mixes and kernels: cells whose names hold one of the words, with "
+     .help = "of grid, dense, mixes, kernels and attention: cells whose names hold one of the "
+             "words, with "
              "commas (all)",
      .kind = COMMAND_TEXT,
      .offset = OF(filter)},
@@ -211,7 +213,7 @@ static const command_option rows[] = {
      .help =
          "of gemm: N random products instead of --sizes, worst ratio first; of grid: N random "
          "cells of up to --largest elements instead of all others; of mixes: N programs (24); of "
-         "kernels: N shapes of each case (200)",
+         "kernels: N shapes of each case (200); of attention: N random cells",
      .kind = COMMAND_UNSIGNED,
      .offset = OF(random),
      .least = 1,
@@ -247,7 +249,8 @@ static const command_option rows[] = {
      .kind = COMMAND_FLAG,
      .offset = OF(epilogue)},
     {.name = "list",
-     .help = "of grid, dense and mixes: print the cells as JSON for pytorch/SUITE.py and end",
+     .help = "of grid, dense, mixes and attention: print the cells as JSON for pytorch/SUITE.py "
+             "and end",
      .kind = COMMAND_FLAG,
      .offset = OF(list)},
     {.name = "to",
@@ -317,7 +320,7 @@ static const command_option rows[] = {
 static const command_line line = {
     .program = "hal-bench",
     .usage = "gemm|pointwise|reduce|dispatch|batch|start|sequential|transfer|"
-             "collectives|grid|dense|mixes|kernels [options]",
+             "collectives|grid|dense|mixes|kernels|attention [options]",
     .exit_status =
         "Exit status: 0 all measured, 1 a wrong result or a failed call, 2 wrong usage.\n",
     .options = rows,
@@ -338,17 +341,17 @@ static command_result check_owners(const bench_options *options)
         {"--once", options->once, "start"},
         {"--peer", options->peer_count > 0, "gemm"},
         {"--second", options->second != NULL, "sequential,grid"},
-        {"--seed", seeded && options->seed != 0, "sequential,grid,mixes,kernels"},
+        {"--seed", seeded && options->seed != 0, "sequential,grid,mixes,kernels,attention"},
         {"--epilogue", options->epilogue, "gemm"},
         {"--regret", options->regret, "gemm"},
-        {"--random", options->random != 0, "gemm,grid,mixes,kernels"},
+        {"--random", options->random != 0, "gemm,grid,mixes,kernels,attention"},
         {"--layout", options->layout != NULL, "gemm"},
         {"--batch", options->batch != 0, "gemm"},
-        {"--join", options->join_count > 0, "sequential,grid,dense,mixes"},
+        {"--join", options->join_count > 0, "sequential,grid,dense,mixes,attention"},
         {"--cases", options->cases != NULL, "sequential"},
-        {"--filter", options->filter != NULL, "grid,dense,mixes,kernels"},
-        {"--list", options->list, "grid,dense,mixes"},
-        {"--largest", seeded && options->largest != 0, "grid,mixes,kernels"},
+        {"--filter", options->filter != NULL, "grid,dense,mixes,kernels,attention"},
+        {"--list", options->list, "grid,dense,mixes,attention"},
+        {"--largest", seeded && options->largest != 0, "grid,mixes,kernels,attention"},
         {"--to", options->to != NULL, "transfer"},
         {"--ranks", options->ranks != 0, "collectives,dense"},
         {"--spread", options->spread, "collectives,dense"},

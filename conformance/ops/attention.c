@@ -14,6 +14,7 @@ typedef struct attention_case {
     int64_t groups, heads; /* of a group, which share k and v */
     int64_t m, n, d, e;
     operand_layout layout; /* of q and k */
+    uint32_t form, precision;
     uint64_t max_workspace;
 } attention_case;
 
@@ -26,6 +27,7 @@ static const case_size attention_sizes[] = {
     CASE_SIZE(attention_case, e, "e", 0, 1),
 };
 
+static const char *const form_names[] = {"any", "kernel", "blocks"};
 static const char *const mask_names[] = {"none", "added", "bool", "causal", "both"};
 
 /* The operands of a case, and one row of it on the host. */
@@ -160,15 +162,20 @@ static void run_attention(case_run *run, const void *parameters)
     }
     ops_attention_options options = OPS_ATTENTION_OPTIONS_DEFAULT;
     options.max_workspace = tested->max_workspace;
+    options.form = tested->form;
+    options.precision = tested->precision;
     options.causal = tested->mask == MASK_CAUSAL || tested->mask == MASK_BOTH;
     if (tested->mask != MASK_NONE && tested->mask != MASK_CAUSAL) {
         fill_mask(run, &a, &random);
         options.mask = &a.mask.tensor;
     }
     operand_poison(run, &a.y);
-    case_ok(run,
-            ops_attention(run->ops, &options, &a.q.tensor, &a.k.tensor, &a.v.tensor, &a.y.tensor),
-            "ops_attention");
+    const hal_status status =
+        ops_attention(run->ops, &options, &a.q.tensor, &a.k.tensor, &a.v.tensor, &a.y.tensor);
+    if (tested->form == OPS_ATTENTION_KERNEL && status == HAL_ERROR_UNSUPPORTED) {
+        case_unsupported(run, "no kernel computes it on this device: %s", hal_status_message());
+    }
+    case_ok(run, status, "ops_attention");
     operand_download(run, &a.y, "result");
     judge(run, &a);
 }
@@ -178,11 +185,12 @@ static void print_attention(const void *parameters, uint64_t seed, char *name, s
     const attention_case *tested = parameters;
     snprintf(name, bytes,
              "ops/attention(type=%s,mask=%s,groups=%lld,heads=%lld,m=%lld,n=%lld,d=%lld,e=%lld,"
-             "layout=%s,workspace=%llu,seed=%llu)",
+             "layout=%s,form=%s,precision=%u,workspace=%llu,seed=%llu)",
              hal_type_name(tested->type), mask_names[tested->mask], (long long)tested->groups,
              (long long)tested->heads, (long long)tested->m, (long long)tested->n,
              (long long)tested->d, (long long)tested->e, layout_name(tested->layout),
-             (unsigned long long)tested->max_workspace, (unsigned long long)seed);
+             form_names[tested->form], tested->precision, (unsigned long long)tested->max_workspace,
+             (unsigned long long)seed);
 }
 
 static const case_family attentions = {.function = run_attention,
@@ -197,27 +205,93 @@ static void add_attention(case_list *list, const attention_case *tested)
     case_covers(list, tested->type, CASE_BINDING, "ops attention");
 }
 
+/* Each mask with both forms. The lengths are no multiples of any tile. */
+static void add_masks(case_list *list)
+{
+    static const hal_type types[2] = {HAL_TYPE_F32, HAL_TYPE_F16};
+    for (mask_kind mask = MASK_NONE; mask <= MASK_BOTH; mask++) {
+        for (uint32_t i = 0; i < 2; i++) {
+            const attention_case kernel = {.type = types[i],
+                                           .mask = mask,
+                                           .groups = 2,
+                                           .heads = 2,
+                                           .m = 37,
+                                           .n = 75,
+                                           .d = 20,
+                                           .e = 5,
+
+                                           .form = OPS_ATTENTION_KERNEL,
+                                           .precision = HAL_GEMM_FAST};
+            add_attention(list, &kernel);
+        }
+        const attention_case blocks = {.type = types[mask % 2],
+                                       .mask = mask,
+                                       .groups = 1,
+                                       .heads = 2,
+                                       .m = 37,
+                                       .n = 75,
+                                       .d = 20,
+                                       .e = 5,
+
+                                       .layout = LAYOUT_STRIDED,
+                                       .form = OPS_ATTENTION_BLOCKS,
+                                       .max_workspace = 1};
+        add_attention(list, &blocks);
+    }
+}
+
 void cases_ops_attention(case_list *list)
 {
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
-        if (hal_type_is_float(type)) {
-            const attention_case one = {type, MASK_CAUSAL, 1, 2, 9, 17, 8, 12, LAYOUT_PLAIN, 0};
-            add_attention(list, &one);
+        for (uint32_t form = OPS_ATTENTION_ANY; form <= OPS_ATTENTION_KERNEL; form++) {
+            const attention_case one = {.type = type,
+                                        .mask = MASK_CAUSAL,
+                                        .groups = 1,
+                                        .heads = 2,
+                                        .m = 9,
+                                        .n = 17,
+                                        .d = 8,
+                                        .e = 16,
+                                        .form = form,
+                                        .precision = form ? HAL_GEMM_FAST : HAL_GEMM_STRICT};
+            if (hal_type_is_float(type)) {
+                add_attention(list, &one);
+            }
         }
     }
-    for (mask_kind mask = MASK_NONE; mask <= MASK_BOTH; mask++) {
-        const attention_case blocks = {HAL_TYPE_F32, mask, 2, 3, 70, 131, 20, 5, LAYOUT_PLAIN, 1};
-        const attention_case batch = {HAL_TYPE_F32, mask, 3, 4, 6, 40, 64, 64, LAYOUT_STRIDED, 0};
-        const attention_case half = {HAL_TYPE_F16, mask, 1, 2, 65, 66, 33, 31, LAYOUT_PLAIN, 20000};
-        add_attention(list, &blocks);
-        add_attention(list, &batch);
-        add_attention(list, &half);
-    }
-    /* One row of a long cache; no columns; the largest head. */
-    const attention_case line = {HAL_TYPE_F32, MASK_CAUSAL, 1, 4, 1, 1031, 16, 16, LAYOUT_PLAIN, 0};
-    const attention_case none = {HAL_TYPE_F32, MASK_NONE, 1, 1, 3, 0, 4, 4, LAYOUT_PLAIN, 0};
-    const attention_case wide = {HAL_TYPE_BF16, MASK_NONE, 1, 1, 40, 37, 256, 256, LAYOUT_PLAIN, 0};
+    add_masks(list);
+    /* One row of a long cache; no columns; whole tiles of vectors; the largest head. */
+    const attention_case line = {.type = HAL_TYPE_F32,
+                                 .mask = MASK_CAUSAL,
+                                 .groups = 1,
+                                 .heads = 4,
+                                 .m = 1,
+                                 .n = 1031,
+                                 .d = 16,
+                                 .e = 16};
+    const attention_case none = {
+        .type = HAL_TYPE_F32, .groups = 1, .heads = 1, .m = 3, .n = 0, .d = 4, .e = 4};
+    const attention_case whole = {.type = HAL_TYPE_BF16,
+                                  .mask = MASK_CAUSAL,
+                                  .groups = 1,
+                                  .heads = 2,
+                                  .m = 128,
+                                  .n = 192,
+                                  .d = 64,
+                                  .e = 64,
+                                  .form = OPS_ATTENTION_KERNEL,
+                                  .precision = HAL_GEMM_FAST};
+    const attention_case wide = {.type = HAL_TYPE_BF16,
+                                 .groups = 1,
+                                 .heads = 1,
+                                 .m = 40,
+                                 .n = 70,
+                                 .d = 256,
+                                 .e = 256,
+                                 .form = OPS_ATTENTION_KERNEL,
+                                 .precision = HAL_GEMM_FAST};
     add_attention(list, &line);
     add_attention(list, &none);
+    add_attention(list, &whole);
     add_attention(list, &wide);
 }

@@ -63,6 +63,7 @@ static bool run(corpus *c, const char *device)
         cases_gemm(c);
         cases_index(c);
         cases_network(c);
+        cases_attention(c);
     }
     release_tensors(c);
     ops_context_destroy(c->ops);

@@ -44,5 +44,6 @@ void cases_reduce(corpus *c);
 void cases_gemm(corpus *c);
 void cases_index(corpus *c);
 void cases_network(corpus *c);
+void cases_attention(corpus *c);
 
 #endif

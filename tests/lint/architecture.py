@@ -16,7 +16,8 @@ from pathlib import Path
 # without those below it and the files named in the order by their stems; a folder that is not named
 # belongs to the one around it. A plugin that is not listed is one folder.
 LIBRARIES = {"hal/src": ("base", "ir", "plugin", "core", "comm", "layers"),
-             "ops/src": ("tuning", "tensor", "kernels", "gemm/normwise", "gemm", "array",
+             "ops/src": ("tuning", "tensor", "kernels", "gemm/normwise", "gemm", "attention",
+                         "array",
                          "composed"),
              "blas/src": ("routine", "call", "invoke", "host", "report", "matrix", "plain", "lane", "estimate",
                           "operand", "solve", "product", "store", "model", "summary", "run", "entry",

@@ -1,4 +1,4 @@
-"""the main program of pytorch/grid.py and pytorch/dense.py, which measure cells that
+"""the main program of pytorch/grid.py, pytorch/dense.py and pytorch/attention.py, which measure cells that
 hal-bench listed with --list."""
 import argparse
 import json

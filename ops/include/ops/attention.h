@@ -9,13 +9,19 @@
 extern "C" {
 #endif
 
+typedef enum ops_attention_form_choice {
+    OPS_ATTENTION_ANY,    /* the form that the library's model has take the least time */
+    OPS_ATTENTION_KERNEL, /* one kernel that keeps scores on the chip, else UNSUPPORTED */
+    OPS_ATTENTION_BLOCKS  /* products that store the scores of some rows, softmax, products */
+} ops_attention_form_choice;
+
 /* Start from OPS_ATTENTION_OPTIONS_DEFAULT and change fields. */
 typedef struct ops_attention_options {
-    uint32_t size;      /* sizeof(ops_attention_options) */
-    uint32_t precision; /* of the products, as in ops_gemm_options */
-    double scale;       /* 0: 1 / sqrt(d) */
-    int causal;         /* row i has the columns up to i + n - m: the last row has all */
-    uint32_t reserved;
+    uint32_t size;          /* sizeof(ops_attention_options) */
+    uint32_t precision;     /* of the products, as in ops_gemm_options */
+    double scale;           /* 0: 1 / sqrt(d) */
+    int causal;             /* row i has the columns up to i + n - m: the last row has all */
+    uint32_t form;          /* ops_attention_form_choice */
     const ops_tensor *mask; /* floats that are added to the scores, or BOOL, false where a column is
                              * left out; broadcast to [..., m, n]. Null: none */
     uint64_t max_workspace; /* bytes of scores that are kept at a time, if 32 rows of one matrix
@@ -33,15 +39,17 @@ typedef struct ops_attention_options {
  * floats is F64 for F64, else one of the other types. Scores are F32 (F64 for F64); weights are
  * rounded to the type of v before they are multiplied by it.
  *
- * The scores are computed for some rows at a time, by products that store them with scale and mask,
- * a softmax, and products with v; causal rows skip most of the columns that they leave out.
+ * One kernel computes the result (online softmax: T. Dao and others, "FlashAttention", 2022), or
+ * scores are stored for some rows at a time, by products with scale and mask, a softmax, and
+ * products with v. Both skip most of the columns that causal rows leave out.
  * A row without any column gives NaN, as softmax does. A column that is left out but computed has
  * the weight 0, which an infinity or NaN in v turns into NaN.
  *
- * The difference to the exact result is that of the three steps: of ops_gemm with k = d, scaled by
- * |scale|, in each score; ops_softmax of n numbers; ops_gemm with k = n. The order of additions,
- * and so the bits, depend on the shapes and max_workspace, and differ from those of the three calls
- * on whole matrices. Null `options`: the defaults.
+ * The difference to the exact result is at most that of the three steps: of ops_gemm with k = d,
+ * scaled by |scale|, in each score; ops_softmax of n numbers; ops_gemm with k = n
+ * (docs/attention.md). The order of additions, and so the bits, depend on the shapes, the form and
+ * max_workspace, and differ from those of the three calls on whole matrices. Matrix units multiply
+ * f16 and bf16 in the classes other than HAL_GEMM_STRICT. Null `options`: the defaults.
  * Threads: the queue's.
  * Errors: INVALID_ARGUMENT with the shapes and types, OUT_OF_MEMORY, those of ops_gemm and
  * ops_softmax; y may then be written in part. */

@@ -1,6 +1,6 @@
 /* Public calls of elementwise operations, reductions, softmax and matrix products. Each checks
  * types and shapes and makes a deferred node. */
-#include "gemm/attention.h"
+#include "attention/attention.h"
 #include "deferred.h"
 #include "matmul.h"
 #include "gemm/prepare.h"

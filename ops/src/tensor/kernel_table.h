@@ -23,7 +23,8 @@ enum {
     OPS_FAMILY_SORT,
     OPS_FAMILY_MERGE,
     OPS_FAMILY_SCATTER,
-    OPS_FAMILY_SEGMENTS
+    OPS_FAMILY_SEGMENTS,
+    OPS_FAMILY_ATTENTION
 };
 
 /* Everything that the text of a kernel depends on, as bytes; equal keys share a kernel. A key

@@ -10,7 +10,7 @@
 const ops_tuning ops_tuning_gpu = {
     .device_class = "gpu",
     .index32_limit = INT64_C(1) << 31,
-    .attention_bytes = UINT64_C(64) << 20,
+    .attention = {.block_bytes = UINT64_C(64) << 20},
     .elementwise = {.max_width = 8,
                     .min_row = 32,
                     .min_loads = 4,

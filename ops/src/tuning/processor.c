@@ -9,7 +9,7 @@
 const ops_tuning ops_tuning_processor = {
     .device_class = "processor",
     .index32_limit = INT64_C(1) << 31,
-    .attention_bytes = UINT64_C(8) << 20,
+    .attention = {.block_bytes = UINT64_C(8) << 20},
     .knows_dense_views = true,
     .elementwise = {.max_width = 1, /* lanes are vector elements already */
                     .large_group = 1024,
@@ -82,8 +82,7 @@ const ops_tuning ops_tuning_processor = {
     .compile = {.fast_ns = 4000000, .eager_plans = 16, .launch_ns = 1000, .bytes_per_ns = 15},
     /* Levels of Strassen's algorithm: the ratios of a 16-core processor; inside a kernel, fewer
      * threads have caches and memory to themselves (docs/dense.md). */
-    .gemm = {OPS_GEMM_PORTABLE_TUNING,
-             .has_levels_inside = true,
+    .gemm = {OPS_GEMM_PORTABLE_TUNING, .has_levels_inside = true,
              /* bf16 on an H100, native with copies over portable: 5128 x 5677 x 11 1.5, x 24 1.1,
               * x 32 0.9 (docs/benchmarks, 2026-11-28-regret). */
              .min_copied_work = 0x1p20, .min_copied_steps = 25, .copies_strict = true,

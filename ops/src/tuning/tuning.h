@@ -192,11 +192,17 @@ typedef struct ops_convolution_tuning {
     uint64_t image_bytes; /* most windows of several images in one product */
 } ops_convolution_tuning;
 
+/* Attention (attention/attention.c). */
+typedef struct ops_attention_tuning {
+    uint64_t block_bytes; /* of the scores that blocks of rows keep at a time */
+    bool fuses_products;  /* one kernel of single products is faster than blocks of rows */
+} ops_attention_tuning;
+
 typedef struct ops_tuning {
     const char *device_class;
     int64_t index32_limit;  /* counts and indices below it have 32 bits; at most 2^31 */
     bool knows_dense_views; /* kernels are told which views are contiguous */
-    uint64_t attention_bytes; /* of the scores that attention keeps at a time */
+    ops_attention_tuning attention;
     ops_elementwise_tuning elementwise;
     ops_ranges_tuning ranges;
     ops_transposed_tuning transposed;

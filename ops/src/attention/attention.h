@@ -1,6 +1,6 @@
 /* The result of attention, for the array layer, which knows shapes before memory. */
-#ifndef OPS_SRC_GEMM_ATTENTION_H
-#define OPS_SRC_GEMM_ATTENTION_H
+#ifndef OPS_SRC_ATTENTION_ATTENTION_H
+#define OPS_SRC_ATTENTION_ATTENTION_H
 
 #include <ops/attention.h>
 

@@ -1,0 +1,214 @@
+/* The attention kernel on matrix units, run by the reference interpreter of the mock plugin, whose
+ * device claims to have them: types, masks, heads of every class, rows that are no vectors. */
+#include "mock_fixture.h"
+#include "ops_fixture.h"
+
+#include <ops/attention.h>
+
+typedef struct trial {
+    hal_type type, mask; /* mask: NONE, BOOL or F32 */
+    int causal;
+    int64_t heads, groups, m, n, d, e; /* heads of a group share k and v */
+    int64_t gap;                       /* elements between rows */
+} trial;
+
+static mock_state *mock;
+
+static int open_device(void **state, uint32_t units, uint32_t shared_bytes, uint32_t features)
+{
+    mock_begin(state);
+    mock = mock_find("mock");
+    hal_device_info *info = &mock->infos[0]; /* hal reads it once in a process */
+    info->subgroup_width = 32;
+    info->shared_bytes = 227 << 10;
+    info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
+    info->features |= HAL_FEATURE_ASYNC_COPY;
+    info->matrix_types = HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16);
+    mock->problem[0] = 0;
+    if (hal_device_open("mock:0", &test_device) || hal_queue_create(test_device, &test_queue) ||
+        ops_context_create(test_queue, &test_context)) {
+        return 1;
+    }
+    static hal_device_info planned;
+    planned = *test_context->info;
+    planned.compute_units = units;
+    planned.shared_bytes = shared_bytes;
+    planned.features |= features;
+    test_set_device(test_context, &planned);
+    return 0;
+}
+
+static int open_large(void **state)
+{
+    return open_device(state, 1, 227 << 10, HAL_FEATURE_FAST_MATH);
+}
+
+/* With as much shared memory as Vulkan and OpenCL have, and without fast powers. */
+static int open_small(void **state)
+{
+    return open_device(state, 1, 48 << 10, 0);
+}
+
+/* With more units than groups: small groups. */
+static int open_many(void **state)
+{
+    return open_device(state, 64, 227 << 10, HAL_FEATURE_FAST_MATH);
+}
+
+static box make(hal_type type, int64_t batch, int64_t rows, int64_t columns, int64_t gap,
+                double least, double most)
+{
+    const int64_t shape[3] = {batch, rows, columns};
+    const int64_t strides[3] = {rows * (columns + gap), columns + gap, 1};
+    box b = box_make(type, 3, shape, strides, least, most);
+    b.t.offset += 3; /* to a multiple of 8 */
+    return b;
+}
+
+static double at(const box *b, int64_t batch, int64_t row, int64_t column)
+{
+    return b->host[b->t.offset + (b->t.shape[0] > 1 ? batch * b->t.stride[0] : 0) +
+                   row * b->t.stride[1] + column];
+}
+
+/* Element (head, row, column) of the result. */
+static double expected(const trial *t, const box *q, const box *k, const box *v, const box *mask,
+                       int64_t head, int64_t row, int64_t column)
+{
+    const int64_t group = head / t->heads;
+    double total = 0, sum = 0;
+    for (int64_t j = 0; j < t->n; j++) {
+        double score = 0;
+        for (int64_t i = 0; i < t->d; i++) {
+            score += at(q, head, row, i) * at(k, group, j, i);
+        }
+        score /= sqrt((double)t->d);
+        score += t->mask == HAL_TYPE_F32 ? at(mask, 0, row, j) : 0;
+        const bool has = (t->mask != HAL_TYPE_BOOL || at(mask, 0, row, j) != 0) &&
+                         (!t->causal || j <= row + t->n - t->m);
+        const double weight = has ? exp(score) : 0;
+        total += weight;
+        sum += weight * at(v, group, j, column);
+    }
+    return sum / total;
+}
+
+/* The shapes of grouped heads: q [groups, heads, m, d], k [groups, 1, n, d]. */
+static ops_tensor grouped(const box *b, const trial *t, int64_t heads)
+{
+    ops_tensor x = b->t;
+    x.rank = 4;
+    x.shape[0] = t->groups;
+    x.shape[1] = heads;
+    x.stride[0] = heads * b->t.stride[0];
+    x.stride[1] = b->t.stride[0];
+    for (int i = 2; i < 4; i++) {
+        x.shape[i] = b->t.shape[i - 1];
+        x.stride[i] = b->t.stride[i - 1];
+    }
+    return x;
+}
+
+static void keeps(trial t)
+{
+    const int64_t all = t.heads * t.groups;
+    box q = make(t.type, all, t.m, t.d, t.gap, -2, 2),
+        k = make(t.type, t.groups, t.n, t.d, t.gap, -2, 2);
+    box v = make(t.type, t.groups, t.n, t.e, t.gap, -1, 1),
+        y = make(t.type, all, t.m, t.e, t.gap, 0, 0);
+    box mask = {0};
+    ops_attention_options options = OPS_ATTENTION_OPTIONS_DEFAULT;
+    options.causal = t.causal;
+    options.precision = HAL_GEMM_FAST;
+    options.form = OPS_ATTENTION_KERNEL;
+    ops_tensor shape;
+    if (t.mask != HAL_TYPE_NONE) {
+        mask = make(t.mask, 1, t.m, t.n, 0, -2, 2);
+        shape = mask.t;
+        shape.rank = 2;
+        shape.shape[0] = t.m;
+        shape.shape[1] = t.n;
+        shape.stride[0] = t.n;
+        shape.stride[1] = 1;
+        options.mask = &shape;
+    }
+    const ops_tensor tensors[4] = {grouped(&q, &t, t.heads), grouped(&k, &t, 1), grouped(&v, &t, 1),
+                                   grouped(&y, &t, t.heads)};
+    ok(ops_attention(test_context, &options, &tensors[0], &tensors[1], &tensors[2], &tensors[3]));
+    ok(hal_queue_wait(test_queue, HAL_WAIT_FOREVER));
+    if (mock->problem[0]) {
+        fail_msg("%s", mock->problem);
+    }
+    double *want = box_want(&y);
+    for (int64_t i = 0; i < all * t.m * t.e; i++) {
+        const int64_t head = i / (t.m * t.e), row = i / t.e % t.m, column = i % t.e;
+        want[y.t.offset + head * y.t.stride[0] + row * y.t.stride[1] + column] =
+            expected(&t, &q, &k, &v, &mask, head, row, column);
+    }
+    box_expect(&y, want, 1, t.type == HAL_TYPE_F16 ? 2e-3 : 1.6e-2);
+    free(want);
+    boxes_free(&q, &k, &v);
+    box_free(&y);
+    if (t.mask != HAL_TYPE_NONE) {
+        box_free(&mask);
+    }
+}
+
+static void masks_and_types(void **state)
+{
+    for (uint32_t i = 0; i < 2 * 2 * 3; i++) {
+        static const hal_type masks[3] = {HAL_TYPE_NONE, HAL_TYPE_BOOL, HAL_TYPE_F32};
+        keeps((trial){.type = i & 1 ? HAL_TYPE_F16 : HAL_TYPE_BF16,
+                      .mask = masks[i / 4],
+                      .causal = i & 2,
+                      .heads = 2,
+                      .groups = 1,
+                      .m = 35,
+                      .n = 71,
+                      .d = 32,
+                      .e = 32});
+    }
+}
+
+static void heads(void **state)
+{
+    keeps((trial){
+        .type = HAL_TYPE_BF16, .heads = 1, .groups = 2, .m = 20, .n = 40, .d = 64, .e = 64});
+    keeps((trial){
+        .type = HAL_TYPE_F16, .heads = 1, .groups = 1, .m = 20, .n = 40, .d = 128, .e = 128});
+    keeps((trial){.type = HAL_TYPE_BF16,
+                  .heads = 1,
+                  .groups = 1,
+                  .m = 20,
+                  .n = 33,
+                  .d = 96,
+                  .e = 40,
+                  .causal = 1});
+    keeps((trial){
+        .type = HAL_TYPE_BF16, .heads = 1, .groups = 1, .m = 9, .n = 40, .d = 256, .e = 256});
+}
+
+/* Odd heads, and rows that begin at odd places. */
+static void elements(void **state)
+{
+    keeps((trial){
+        .type = HAL_TYPE_BF16, .heads = 2, .groups = 2, .m = 20, .n = 40, .d = 33, .e = 17});
+    keeps((trial){.type = HAL_TYPE_F16,
+                  .heads = 1,
+                  .groups = 1,
+                  .m = 20,
+                  .n = 40,
+                  .d = 32,
+                  .e = 32,
+                  .gap = 1});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(masks_and_types), cmocka_unit_test(heads),
+                                       cmocka_unit_test(elements)};
+    const struct CMUnitTest few[] = {cmocka_unit_test(heads)};
+    return cmocka_run_group_tests_name("large", tests, open_large, close_context) +
+           cmocka_run_group_tests_name("small", few, open_small, close_context) +
+           cmocka_run_group_tests_name("many", few, open_many, close_context);
+}
