@@ -50,6 +50,7 @@ static const struct {
     {"ir/size", CASE_LEVEL_CORE, cases_ir_size},
     {"ir/subgroup", CASE_LEVEL_CORE, cases_ir_subgroup},
     {"ir/matrix", CASE_LEVEL_CORE, cases_ir_matrix},
+    {"ir/sanitize", CASE_LEVEL_SANITIZE, cases_ir_sanitize},
     {"ops/pointwise", CASE_LEVEL_OPS, cases_ops_pointwise},
     {"ops/shapes", CASE_LEVEL_OPS, cases_ops_shapes},
     {"ops/reduce", CASE_LEVEL_OPS, cases_ops_reduce},

@@ -320,6 +320,9 @@ int main(int count, char **arguments)
     if (parsed != 0) {
         return parsed < 0 ? 0 : 2;
     }
+    if (options.levels == CASE_LEVEL_SANITIZE) {
+        setenv("HAL_SANITIZE", "bounds", 1); /* of the processes that run cases */
+    }
     case_list list = {.seed = options.seed};
     case_list_fill(&list);
     add_named_case(&options, &list);

@@ -13,9 +13,9 @@
 
 static bool read_levels(const char *text, void *options)
 {
-    static const char *const names[] = {"core", "ops", "stress", "comm", "process"};
+    static const char *const names[] = {"core", "ops", "stress", "comm", "process", "sanitize"};
     static const unsigned levels[] = {CASE_LEVEL_CORE, CASE_LEVEL_OPS, CASE_LEVEL_STRESS,
-                                      CASE_LEVEL_COMM, CASE_LEVEL_PROCESS};
+                                      CASE_LEVEL_COMM, CASE_LEVEL_PROCESS, CASE_LEVEL_SANITIZE};
     program_options *asked = options;
     char word[16];
     int more;
@@ -27,7 +27,9 @@ static bool read_levels(const char *text, void *options)
         }
         asked->levels |= levels[index];
     }
-    return more == 0 && asked->levels != 0;
+    const bool is_alone = asked->levels == CASE_LEVEL_SANITIZE;
+    return more == 0 && asked->levels != 0 &&
+           (is_alone || !(asked->levels & CASE_LEVEL_SANITIZE));
 }
 
 static bool read_part(const char *text, void *options)
@@ -60,7 +62,7 @@ static const command_option rows[] = {
      .offset = OF(device)},
     {.name = "level",
      .argument = "LEVELS",
-     .help = "core, ops, stress, comm, process, or several with commas (core,ops)",
+     .help = "core, ops, stress, comm, process, or several with commas (core,ops); sanitize alone",
      .kind = COMMAND_CALL,
      .read = read_levels},
     {.name = "filter",

@@ -19,7 +19,8 @@ enum {
     CASE_LEVEL_OPS = 2,
     CASE_LEVEL_STRESS = 4,
     CASE_LEVEL_COMM = 8,
-    CASE_LEVEL_PROCESS = 16
+    CASE_LEVEL_PROCESS = 16,
+    CASE_LEVEL_SANITIZE = 32 /* with HAL_SANITIZE, whose findings the cases themselves judge */
 };
 
 typedef enum case_status {

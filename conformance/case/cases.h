@@ -45,6 +45,7 @@ void cases_ir_loops(case_list *list);
 void cases_ir_shared(case_list *list);
 void cases_ir_subgroup(case_list *list);
 void cases_ir_matrix(case_list *list);
+void cases_ir_sanitize(case_list *list);
 void cases_ir_pairs(case_list *list);
 void cases_ir_size(case_list *list);
 

@@ -1,4 +1,4 @@
-/* finding.c: the validate layer's findings. */
+/* finding.c: findings of the layers validate and sanitize. */
 #include "runner/finding.h"
 
 #include <hal/hal.h>
@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BEGINS_WITH "validate: "
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char first[1024]; /* since the last query; "": none */
@@ -18,10 +17,10 @@ static void hear(void *user, hal_log_level level, const char *message)
     static const char *const names[] = {"", "error", "warn", "info", "debug"};
     fprintf(stderr, "halyard %s: %s\n", names[level <= HAL_LOG_DEBUG ? level : HAL_LOG_DEBUG],
             message);
-    if (strncmp(message, BEGINS_WITH, strlen(BEGINS_WITH)) == 0) {
+    if (strncmp(message, "validate: ", 10) == 0 || strncmp(message, "sanitize: ", 10) == 0) {
         pthread_mutex_lock(&lock);
         if (first[0] == 0) {
-            snprintf(first, sizeof first, "%s", message + strlen(BEGINS_WITH));
+            snprintf(first, sizeof first, "the %.8s layer found: %s", message, message + 10);
         }
         pthread_mutex_unlock(&lock);
     }
@@ -43,7 +42,7 @@ bool finding_take(char *text, size_t bytes)
     counted = now;
     pthread_mutex_lock(&lock);
     /* A finding is counted before it is said, perhaps on another thread. */
-    snprintf(text, bytes, "%s", first[0] ? first : "see the log");
+    snprintf(text, bytes, "%s", first[0] ? first : "a layer found something: see the log");
     first[0] = 0;
     pthread_mutex_unlock(&lock);
     return true;

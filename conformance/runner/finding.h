@@ -1,4 +1,4 @@
-/* finding.h: what the validate layer finds while cases run, when HAL_LAYERS has it. */
+/* finding.h: what the layers validate and sanitize find while cases run, when they are on. */
 #ifndef CONFORMANCE_RUNNER_FINDING_H
 #define CONFORMANCE_RUNNER_FINDING_H
 
@@ -9,7 +9,8 @@
  * device is opened. */
 void finding_listen(void);
 
-/* Whether something was found since the last call; then `text` has the words of the first. */
+/* Whether something was found since the last call; then `text` says of the first which
+ * layer found what. */
 bool finding_take(char *text, size_t bytes);
 
 #endif

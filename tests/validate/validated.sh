@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
 # Programs that are right have no finding of the validate layer: examples, unit tests of the op
 # library, and with "all" the trainings and every third case of hal-conformance, on the cpu plugin.
-# usage: validated.sh some|all PROGRAMS TESTS PROJECT
+# With "checks" they have no finding of the sanitize layer, which its own conformance level tests.
+# usage: validated.sh some|all|checks PROGRAMS TESTS PROJECT
 set -euo pipefail
 amount=$1 programs=$2 tests=$3 project=$4
-export HAL_LAYERS=validate HAL_BACKEND=cpu
+layer=validate
+[ "$amount" = checks ] && layer=sanitize
+export HAL_BACKEND=cpu
+if [ $layer = validate ]; then export HAL_LAYERS=validate; else export HAL_SANITIZE=bounds; fi
 unset HAL_LOG
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
@@ -14,19 +18,22 @@ run() {
         echo "failed: $*"
         exit 1
     fi
-    if grep -a "validate: " "$log"; then
+    if grep -a "$layer: " "$log"; then
         echo "a finding of: $*"
         exit 1
     fi
 }
 # The layer is on and would be heard: this reads uninitialised memory.
-"$tests/validate_provoked" >"$log" 2>&1
-grep -q "validate: .*ever written" "$log" || { echo "a wrong program had no finding"; exit 1; }
+if [ $layer = validate ]; then
+    "$tests/validate_provoked" >"$log" 2>&1
+    grep -q "validate: .*ever written" "$log" || { echo "a wrong program had no finding"; exit 1; }
+fi
 
 run "$programs/vector_add"
 run "$programs/block_reduce"
 run "$tests/test_ops_pointwise"
 run "$tests/test_ops_functions"
+[ "$amount" = checks ] && run "$programs/hal-conformance" --level core,ops --every 150 --shrink 0
 [ "$amount" = all ] || exit 0
 run "$programs/matmul"
 run "$programs/digits" --data "$project/examples/digits/data"

@@ -57,8 +57,8 @@ HAL_API void hal_log_write(hal_log_level level, const char *format, ...) HAL_PRI
  * Threads: any. Errors: none. */
 HAL_API int hal_log_is_enabled(hal_log_level level);
 
-/* How many different findings the layer "validate" has had in this process so far; 0 where it is
- * not on. A program that asserts 0 at its end is a test of itself.
+/* How many different findings the layers "validate" and "sanitize" have had in this process so
+ * far; 0 where they are not on. A program that asserts 0 at its end is a test of itself.
  * Threads: any. Errors: none. */
 HAL_API uint64_t hal_validate_get_finding_count(void);
 

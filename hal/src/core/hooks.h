@@ -1,4 +1,5 @@
-/* The one table through which core calls the layers above it: validate, trace, fault and dump.
+/* The one table through which core calls the layers above it: validate, trace, fault, dump and
+ * sanitize.
  *
  * `hal_hooks_mask` says which kinds of hooks somebody listens to. Each call site tests it first,
  * so with no layer on a hook costs one relaxed load. A new hook is a field of hal_hooks, an inline
@@ -54,6 +55,10 @@ typedef struct hal_event {
     const struct hal_kernel_source *source;
     hal_plugin_memory *memory;
     const hal_recording *recording;
+    /* What the plugin gets in place of `source` and `recording`; set by event_before, which keeps
+     * it until event_after. Null: those. */
+    const struct hal_kernel_source *given_source;
+    const hal_recording *given_recording;
     uint64_t bytes;
     uint64_t value;
     uint64_t timeout_ns;

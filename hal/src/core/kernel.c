@@ -109,7 +109,7 @@ hal_status hal_kernel_compile(hal_kernel *kernel, const hal_kernel_source *sourc
         .kind = HAL_EVENT_COMPILE, .device = device, .kernel = kernel, .source = source};
     hal_status status = hal_event_begin(&event);
     if (status == HAL_OK) {
-        status = plugin_compile(kernel, source);
+        status = plugin_compile(kernel, event.given_source ? event.given_source : source);
     }
     status = hal_host_made(status, kernel->handle);
     hal_event_end(&event, status);

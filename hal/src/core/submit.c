@@ -31,7 +31,6 @@ static hal_status plugin_submit(hal_queue *queue, hal_recording *recording, uint
                                 const hal_plugin_wait *waits, uint32_t wait_count)
 {
     hal_timeline *timeline = &queue->timeline;
-    const hal_batch batch = hal_recording_view(recording);
     hal_event event = {.kind = HAL_EVENT_SUBMIT,
                        .device = timeline->device,
                        .queue = queue,
@@ -39,6 +38,8 @@ static hal_status plugin_submit(hal_queue *queue, hal_recording *recording, uint
                        .value = value};
     hal_status status = hal_event_begin(&event);
     if (status == HAL_OK) {
+        const hal_batch batch =
+            hal_recording_view(event.given_recording ? event.given_recording : recording);
         status = timeline->device->plugin->submit(timeline->handle, &batch, waits, wait_count,
                                                   value - timeline->base);
     }
@@ -48,7 +49,7 @@ static hal_status plugin_submit(hal_queue *queue, hal_recording *recording, uint
     }
     hal_host_take_queue_message(timeline->handle);
     return hal_device_failed(timeline->device, status, "submitting %u commands",
-                             batch.command_count);
+                             recording->command_count);
 }
 
 /* Whether all waits are reached or can be left to the plugin. */

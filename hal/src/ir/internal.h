@@ -69,6 +69,10 @@ typedef struct hal_ir_info {
 /* The row of an opcode; null if no opcode has the number. */
 const hal_ir_info *hal_ir_info_of(uint32_t opcode);
 
+/* Appends a record of a verified kernel as hal_ir_print writes it, without a line feed. */
+struct hal_text;
+void hal_ir_print_record(struct hal_text *text, const hal_ir_kernel *kernel, uint32_t index);
+
 /* Names in text of small numbers; null ends each list. */
 extern const char *const hal_ir_atomic_names[HAL_IR_ATOMIC_COUNT + 1];
 extern const char *const hal_ir_reduction_names[HAL_IR_REDUCE_COUNT + 1];

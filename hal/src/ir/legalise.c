@@ -45,7 +45,7 @@ static hal_status expand_kernel(const hal_ir_kernel *from, const hal_device_info
                                 hal_ir_kernel **made)
 {
     hal_ir_rewrite r;
-    HAL_TRY(hal_ir_rewrite_begin(&r, from, info, NULL));
+    HAL_TRY(hal_ir_rewrite_begin(&r, from, info, NULL, NULL));
     for (uint32_t i = 0; i < from->record_count; i++) {
         const hal_ir_record *record = &from->records[i];
         r.values[i] = hal_ir_is_math(record->opcode) ? expand_math(&r, record)

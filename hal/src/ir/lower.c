@@ -303,7 +303,7 @@ hal_status hal_ir_lower(const hal_ir_kernel *from, const hal_device_info *info,
                         hal_ir_kernel **made)
 {
     hal_ir_rewrite r;
-    HAL_TRY(hal_ir_rewrite_begin(&r, from, info, hal_ir_lower_storage));
+    HAL_TRY(hal_ir_rewrite_begin(&r, from, info, hal_ir_lower_storage, NULL));
     if (info->subgroup_width == 0) {
         hal_ir_lower_subgroup_begin(&r);
     }

@@ -191,7 +191,7 @@ static void print_part(hal_text *text, const hal_ir_kernel *kernel, const hal_ir
     }
 }
 
-static void print_record(hal_text *text, const hal_ir_kernel *kernel, uint32_t index)
+void hal_ir_print_record(hal_text *text, const hal_ir_kernel *kernel, uint32_t index)
 {
     const hal_ir_record *record = &kernel->records[index];
     const hal_ir_info *info = hal_ir_info_of(record->opcode);
@@ -205,7 +205,6 @@ static void print_record(hal_text *text, const hal_ir_kernel *kernel, uint32_t i
     for (const char *s = info->syntax; *s != 0; s++) {
         print_part(text, kernel, record, *s);
     }
-    hal_text_add(text, "\n");
 }
 
 hal_status hal_ir_print(const hal_ir_kernel *kernel, char **text)
@@ -226,7 +225,8 @@ hal_status hal_ir_print(const hal_ir_kernel *kernel, char **text)
         for (uint32_t k = 0; k < depth; k++) {
             hal_text_add(&out, "  ");
         }
-        print_record(&out, kernel, i);
+        hal_ir_print_record(&out, kernel, i);
+        hal_text_add(&out, "\n");
         depth += hal_ir_opens_block(opcode) ? 1 : 0;
     }
     if (out.failed) {

@@ -7,7 +7,8 @@
 #include <string.h>
 
 static void copy_declarations(hal_ir_rewrite *r,
-                              hal_type (*storage)(const hal_device_info *info, hal_type type))
+                              hal_type (*storage)(const hal_device_info *info, hal_type type),
+                              const char *const *added)
 {
     const hal_ir_kernel *from = r->from;
     if (from->flags & HAL_IR_FRAGMENT) {
@@ -15,7 +16,13 @@ static void copy_declarations(hal_ir_rewrite *r,
     }
     hal_ir_group_size(r->to, from->group_size[0], from->group_size[1], from->group_size[2]);
     hal_ir_groups_per_unit(r->to, from->groups_per_unit);
-    for (uint32_t i = 0; i < from->memory_count; i++) {
+    for (uint32_t i = 0; i <= from->memory_count; i++) {
+        for (; i == from->binding_count && added && *added; added++) {
+            hal_ir_binding(r->to, *added, HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
+        }
+        if (i == from->memory_count) {
+            break;
+        }
         const hal_ir_memory *memory = &from->memories[i];
         const hal_type type = !storage ? memory->type : storage(r->info, memory->type);
         if (hal_ir_is_shared(from, i)) {
@@ -33,7 +40,8 @@ static void copy_declarations(hal_ir_rewrite *r,
 
 hal_status hal_ir_rewrite_begin(hal_ir_rewrite *r, const hal_ir_kernel *from,
                                 const hal_device_info *info,
-                                hal_type (*storage)(const hal_device_info *info, hal_type type))
+                                hal_type (*storage)(const hal_device_info *info, hal_type type),
+                                const char *const *added)
 {
     const char *name = from->names + from->name;
     memset(r, 0, sizeof *r);
@@ -48,7 +56,7 @@ hal_status hal_ir_rewrite_begin(hal_ir_rewrite *r, const hal_ir_kernel *from,
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "legaliser: kernel %s: no host memory", name);
     }
     memset(r->splits, 0xff, from->record_count * sizeof *r->splits); /* HAL_IR_NONE */
-    copy_declarations(r, storage);
+    copy_declarations(r, storage, added);
     return HAL_OK;
 }
 

@@ -24,10 +24,12 @@ typedef struct hal_ir_rewrite {
 } hal_ir_rewrite;
 
 /* Begins a kernel with the declarations of `from`. `storage` maps the types of memories; null keeps
- * them. */
+ * them. `added`: names, then null, of bindings of U32 after those of `from`, which raise the
+ * numbers of shared arrays; null: none. */
 hal_status hal_ir_rewrite_begin(hal_ir_rewrite *r, const hal_ir_kernel *from,
                                 const hal_device_info *info,
-                                hal_type (*storage)(const hal_device_info *info, hal_type type));
+                                hal_type (*storage)(const hal_device_info *info, hal_type type),
+                                const char *const *added);
 
 /* Appends a copy of a record with its operands replaced. */
 hal_ir_value hal_ir_rewrite_copy(hal_ir_rewrite *r, const hal_ir_record *record);

@@ -40,7 +40,7 @@ static hal_status dump_begin(void)
     return status == HAL_OK ? HAL_OK : hal_host_failed(status, "opening a device");
 }
 
-static hal_status dump_before(const hal_event *event)
+static hal_status dump_before(hal_event *event)
 {
     hal_status status = HAL_OK;
     pthread_mutex_lock(&lock);

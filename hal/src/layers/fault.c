@@ -86,7 +86,7 @@ static hal_status fault_count(enum fault fault)
     return hal_host_services()->fail(hal_host_services(), faults[fault].status, words);
 }
 
-static hal_status fault_before(const hal_event *event)
+static hal_status fault_before(hal_event *event)
 {
     switch (event->kind) {
     case HAL_EVENT_ALLOCATE:

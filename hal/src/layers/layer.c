@@ -15,10 +15,12 @@
 /* HAL_LAYER_*; does not change once hooks are installed. */
 static uint32_t layers_on;
 
-/* Outermost first: the order in which an event passes them on its way to the plugin. Dump is first,
- * so its files contain what the others refuse. */
-static const hal_layer *const layers[] = {&hal_layer_dump, &hal_layer_trace, &hal_layer_fault,
-                                          &hal_layer_validate, &hal_layer_profile};
+/* Outermost first: the order in which an event passes them on its way to the plugin. Dump is
+ * first, so its files contain what the others refuse. Sanitize is last: it changes what the plugin
+ * gets. */
+static const hal_layer *const layers[] = {&hal_layer_dump,    &hal_layer_trace,
+                                          &hal_layer_fault,   &hal_layer_validate,
+                                          &hal_layer_profile, &hal_layer_sanitize};
 enum { LAYER_COUNT = sizeof layers / sizeof *layers };
 
 /* A variable that is a list of words, each with the layer that it turns on: 0 for none. */
@@ -29,7 +31,7 @@ typedef struct word_list {
     struct {
         const char *word;
         uint32_t bit;
-    } known[3];
+    } known[6];
 } word_list;
 
 static const word_list layer_words = {
@@ -43,6 +45,9 @@ static const word_list dump_words = {"HAL_DUMP",
                                      "",
                                      3,
                                      {{"batch", HAL_LAYER_DUMP}, {"ir", 0}, {"native", 0}}};
+/* Which checks they name is read by the layer. */
+static const word_list sanitize_words = {
+    "HAL_SANITIZE", "bounds and stop", "", 2, {{"bounds", HAL_LAYER_SANITIZE}, {"stop", 0}}};
 
 /* `value`: of the variable, or null. */
 static hal_status words_parse(const word_list *list, const char *value, uint32_t *on)
@@ -74,8 +79,9 @@ static hal_status read_variables(uint32_t *on)
     if (page && page[0]) {
         *on |= HAL_LAYER_TRACE | HAL_LAYER_PROFILE;
     }
-    const hal_status status = words_parse(&layer_words, secure_getenv("HAL_LAYERS"), on);
-    return status == HAL_OK ? words_parse(&dump_words, secure_getenv("HAL_DUMP"), on) : status;
+    HAL_TRY(words_parse(&layer_words, secure_getenv("HAL_LAYERS"), on));
+    HAL_TRY(words_parse(&sanitize_words, secure_getenv("HAL_SANITIZE"), on));
+    return words_parse(&dump_words, secure_getenv("HAL_DUMP"), on);
 }
 
 static hal_status event_before(hal_event *event)

@@ -4,6 +4,7 @@
  *     HAL_TRACE=FILE              the trace layer, see layers/trace.c
  *     HAL_PROFILE=FILE            the same as a page, see layers/profile.c
  *     HAL_DUMP=batch              the dump layer, see layers/dump.c
+ *     HAL_SANITIZE=LIST           the sanitize layer, see layers/sanitize.h
  *
  * The variables are read when the process first opens a device; a set-uid process ignores them.
  * layer.c then installs its table of hooks in core (core/hooks.h): every call into a plugin is an
@@ -18,7 +19,8 @@ enum { /* hal_layer.bit */
        HAL_LAYER_FAULT = 2,
        HAL_LAYER_VALIDATE = 4, /* sees calls of programs, not events; see validate.h */
        HAL_LAYER_DUMP = 8,
-       HAL_LAYER_PROFILE = 16 /* sees calls of programs; its events go to the trace's files */
+       HAL_LAYER_PROFILE = 16, /* sees calls of programs; its events go to the trace's files */
+       HAL_LAYER_SANITIZE = 32
 };
 
 typedef struct hal_layer {
@@ -27,13 +29,13 @@ typedef struct hal_layer {
     /* Called once, when the layer is enabled. Errors: its variable is invalid. */
     hal_status (*begin)(void);
     /* After an error the plugin is not called: the status is its answer. May be null. */
-    hal_status (*before)(const hal_event *event);
+    hal_status (*before)(hal_event *event);
     /* `status` is the answer of the plugin or of a layer. May be null. */
     void (*after)(const hal_event *event, hal_status status);
 } hal_layer;
 
 extern const hal_layer hal_layer_dump, hal_layer_trace, hal_layer_fault, hal_layer_validate,
-    hal_layer_profile;
+    hal_layer_profile, hal_layer_sanitize;
 
 /* Reads the variables, begins their layers and installs the hooks. Does nothing after the first
  * success; reads the variables again after an error. Threads: any.

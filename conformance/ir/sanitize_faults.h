@@ -1,0 +1,28 @@
+/* sanitize_faults.h: kernels with a fault each, and without it, for the cases of level sanitize. */
+#ifndef CONFORMANCE_IR_SANITIZE_FAULTS_H
+#define CONFORMANCE_IR_SANITIZE_FAULTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SANITIZE_BINDINGS = 3, SANITIZE_WORDS = 4 };
+
+/* A kernel as text in which @ stands for `wrong` or `right`. It is dispatched over 4 groups of 64
+ * work-items; a binding has 256 elements unless `bytes` says otherwise. */
+typedef struct sanitize_fault {
+    const char *name;
+    const char *check; /* of HAL_SANITIZE */
+    const char *text;  /* what follows the head that sanitize_faults.c describes */
+    const char *right, *wrong;
+    uint32_t bytes[SANITIZE_BINDINGS]; /* of a binding; 0: 1024 */
+    uint32_t unwritten;                /* bit of each binding that nothing writes before */
+    const char *words[SANITIZE_WORDS]; /* of the finding */
+} sanitize_fault;
+
+extern const sanitize_fault sanitize_faults[];
+extern const size_t sanitize_fault_count;
+
+/* Text that comes before each kernel's. */
+extern const char sanitize_head[];
+
+#endif

@@ -1,0 +1,148 @@
+/* What the passes that add checks to kernels share, see instrument.h. */
+#include "instrument.h"
+
+#include "base/array.h"
+#include "base/status.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void instrumentation_out_of_memory(hal_ir_instrumentation *s)
+{
+    hal_ir_builder_fail(s->b, HAL_ERROR_OUT_OF_MEMORY, "no host memory");
+}
+
+/* A scalar after those of the kernel, made once. */
+static hal_ir_value parameter_value(hal_ir_instrumentation *s, hal_ir_parameter_kind kind,
+                                    uint32_t binding)
+{
+    hal_ir_value *value = &s->parameter[kind][binding];
+    if (*value != HAL_IR_NONE) {
+        return *value;
+    }
+    char name[48];
+    snprintf(name, sizeof name, "sanitize_parameter_%u_%u", kind, binding);
+    *value = hal_ir_scalar_value(s->b, name,
+                                 kind == HAL_IR_PARAMETER_COUNT_64 ? HAL_TYPE_U64 : HAL_TYPE_U32);
+    hal_ir_instrumented *made = s->made;
+    if (*value == HAL_IR_NONE || !HAL_ARRAY_RESERVE(made->parameters, s->parameter_capacity,
+                                                    (uint64_t)made->parameter_count + 1)) {
+        instrumentation_out_of_memory(s);
+        return HAL_IR_NONE;
+    }
+    const hal_ir_kernel *view = hal_ir_builder_view(s->b);
+    made->parameters[made->parameter_count++] =
+        (hal_ir_parameter){kind, binding, view->scalars[view->scalar_count - 1].offset};
+    return *value;
+}
+
+/* The number of a new site. */
+static uint32_t site_add(hal_ir_instrumentation *s, hal_ir_fault fault, uint32_t memory)
+{
+    hal_ir_instrumented *made = s->made;
+    if (!HAL_ARRAY_RESERVE(made->sites, s->site_capacity, (uint64_t)made->site_count + 1)) {
+        instrumentation_out_of_memory(s);
+        return 0;
+    }
+    made->sites[made->site_count] = (hal_ir_site){s->index, memory, fault};
+    return made->site_count++;
+}
+
+/* The two words of a scalar value; zeros for NONE. */
+static void value_words(hal_ir_builder *b, hal_ir_value value, hal_ir_value words[2])
+{
+    const hal_type type = hal_ir_type_of(b, value);
+    words[0] = words[1] = hal_ir_u32(b, 0);
+    if (value == HAL_IR_NONE) {
+        return;
+    }
+    if (hal_type_size(type) < 8) {
+        words[0] = type == HAL_TYPE_BOOL ? hal_ir_cast(b, HAL_TYPE_U32, value)
+                                         : hal_ir_bitcast(b, HAL_TYPE_U32, value);
+        return;
+    }
+    const hal_ir_value bits = hal_ir_bitcast(b, HAL_TYPE_U64, value);
+    words[0] = hal_ir_cast(b, HAL_TYPE_U32, bits);
+    words[1] = hal_ir_cast(b, HAL_TYPE_U32, hal_ir_shr(b, bits, hal_ir_u64(b, 32)));
+}
+
+/* The work-item in its group. */
+static hal_ir_value item_number(const hal_ir_instrumentation *s)
+{
+    const uint32_t *size = s->from->group_size;
+    hal_ir_value item = hal_ir_u32(s->b, 0);
+    for (uint32_t i = 3; i-- > 0;) {
+        if (size[i] > 1) {
+            item = hal_ir_add(s->b, hal_ir_mul(s->b, item, hal_ir_u32(s->b, size[i])),
+                              hal_ir_id(s->b, HAL_IR_LOCAL_ID, i));
+        }
+    }
+    return item;
+}
+
+void hal_ir_instrumented_free(hal_ir_instrumented *made)
+{
+    hal_ir_kernel_destroy(made->kernel);
+    free(made->sites);
+    free(made->parameters);
+    *made = (hal_ir_instrumented){0};
+}
+
+const char *hal_ir_fault_text(hal_ir_fault fault)
+{
+#define FAULT_TEXT(NAME, check, text) text,
+    static const char *const texts[] = {HAL_IR_FAULTS(FAULT_TEXT)};
+#undef FAULT_TEXT
+    return texts[fault];
+}
+
+hal_ir_value hal_ir_element_count(hal_ir_instrumentation *s, uint32_t memory, hal_type type)
+{
+    if (hal_ir_is_shared(s->from, memory)) {
+        return hal_ir_constant_of(s->b, type, s->from->memories[memory].count);
+    }
+    return parameter_value(
+        s, type == HAL_TYPE_U64 ? HAL_IR_PARAMETER_COUNT_64 : HAL_IR_PARAMETER_COUNT, memory);
+}
+
+hal_ir_value hal_ir_and_maybe(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
+{
+    return y == HAL_IR_NONE ? x : hal_ir_and(b, x, y);
+}
+
+void hal_ir_report_fault(hal_ir_instrumentation *s, hal_ir_fault fault, hal_ir_value wrong,
+                         uint32_t memory, hal_ir_value index, hal_ir_value x, hal_ir_value y)
+{
+    hal_ir_builder *b = s->b;
+    const hal_ir_memory_id reports = s->from->binding_count;
+    const hal_ir_value one = hal_ir_u32(b, 1), zero = hal_ir_u32(b, 0);
+    const hal_ir_value site = hal_ir_u32(b, (site_add(s, fault, memory) + 1) * HAL_IR_REPORT_WORDS);
+    hal_ir_if(b, wrong);
+    const hal_ir_value before =
+        hal_ir_atomic(b, HAL_IR_ATOMIC_ADD, reports, site, HAL_IR_NONE, one, HAL_IR_NONE);
+    hal_ir_if(b, hal_ir_eq(b, before, zero));
+    hal_ir_atomic(b, HAL_IR_ATOMIC_ADD, reports, zero, HAL_IR_NONE, one, HAL_IR_NONE);
+    hal_ir_value index_words[2], x_words[2], y_words[2];
+    value_words(b, index, index_words);
+    value_words(b, x, x_words);
+    value_words(b, y, y_words);
+    const hal_ir_value words[12] = {parameter_value(s, HAL_IR_PARAMETER_DISPATCH, 0),
+                                    hal_ir_id(b, HAL_IR_GROUP_ID, 0),
+                                    hal_ir_id(b, HAL_IR_GROUP_ID, 1),
+                                    hal_ir_id(b, HAL_IR_GROUP_ID, 2),
+                                    item_number(s),
+                                    index_words[0],
+                                    index_words[1],
+                                    zero,
+                                    x_words[0],
+                                    x_words[1],
+                                    y_words[0],
+                                    y_words[1]};
+    for (uint32_t i = 0; i < 3; i++) {
+        hal_ir_store_wide(b, reports, site, (int32_t)(4 + 4 * i), HAL_IR_NONE,
+                          hal_ir_pack(b, 4, words + 4 * i));
+    }
+    hal_ir_end(b);
+    hal_ir_end(b);
+}

@@ -1,0 +1,134 @@
+/* Adds checks to a kernel, for the sanitize layer: at each place that can go wrong the kernel
+ * counts faults and describes the first one in a binding that is added to it.
+ *
+ * A check is a pass: functions that are called before and after each record is copied, one file
+ * each, instrument_<check>.c. This frame copies the kernel and has what passes share. */
+#ifndef HAL_SRC_IR_INSTRUMENT_H
+#define HAL_SRC_IR_INSTRUMENT_H
+
+#include "rewrite.h"
+
+enum { /* sets of checks */
+       HAL_CHECK_BOUNDS = 1,
+       HAL_CHECK_INIT = 2,
+       HAL_CHECK_RACE = 4,
+       HAL_CHECK_MATH = 8,
+       HAL_CHECK_NAN = 16
+};
+
+/* X(NAME, check, text): what can be wrong at a place. */
+#define HAL_IR_FAULTS(X)                                                                \
+    X(BOUNDS, BOUNDS, "access out of range")                                            \
+    X(SOURCE_BOUNDS, BOUNDS, "copy from out of range")                                  \
+    X(DIVISION, MATH, "division by zero")                                               \
+    X(QUOTIENT, MATH, "quotient of the smallest integer and -1")                        \
+    X(SHIFT, MATH, "shift by the width or more")                                        \
+    X(CONVERSION, MATH, "conversion of a float out of the integer's range")             \
+    X(INDEX, MATH, "index arithmetic that overflows")                                   \
+    X(NAN, NAN, "NaN from operands that are numbers")                                   \
+    X(INFINITY, NAN, "infinity from finite operands")                                   \
+    X(RACE, RACE,                                                                       \
+      "accesses of two work-items without a barrier between them, one of them a write") \
+    X(UNINITIALISED, INIT, "use of memory that was never written")
+
+typedef enum hal_ir_fault {
+#define HAL_IR_FAULT_(NAME, check, text) HAL_IR_FAULT_##NAME,
+    HAL_IR_FAULTS(HAL_IR_FAULT_) HAL_IR_FAULT_COUNT
+#undef HAL_IR_FAULT_
+} hal_ir_fault;
+
+/* A place: a record of the kernel and what can be wrong with it. */
+typedef struct hal_ir_site {
+    uint32_t record; /* of the kernel without checks */
+    uint32_t memory; /* of it; NONE where the fault is not of a memory */
+    hal_ir_fault fault;
+} hal_ir_site;
+
+/* Words of U32 in the binding of reports: HAL_IR_REPORT_WORDS for the kernel, of which the first
+ * counts faults of all sites, then as many for each site. */
+#define HAL_IR_REPORT_WORDS 16u
+
+/* A site's words. All but the count are those of the first fault; a value of 8 bytes is two words,
+ * the low one first. */
+typedef struct hal_ir_report {
+    uint32_t count;
+    uint32_t reserved[3];
+    uint32_t dispatch; /* HAL_IR_PARAMETER_DISPATCH */
+    uint32_t group[3];
+    uint32_t item; /* in the group, counted x first, then y, then z */
+    uint32_t index[2];
+    uint32_t reserved_word;
+    uint32_t values[4]; /* two values */
+} hal_ir_report;
+
+typedef enum hal_ir_parameter_kind {
+    HAL_IR_PARAMETER_DISPATCH, /* U32: names the dispatch */
+    HAL_IR_PARAMETER_COUNT,    /* U32: elements of a binding, at most UINT32_MAX */
+    HAL_IR_PARAMETER_COUNT_64  /* U64: elements of a binding */
+} hal_ir_parameter_kind;
+
+/* A scalar that a dispatch of the kernel with checks has after those of the kernel without. */
+typedef struct hal_ir_parameter {
+    hal_ir_parameter_kind kind;
+    uint32_t binding;
+    uint32_t offset; /* bytes into the block of scalars */
+} hal_ir_parameter;
+
+typedef struct hal_ir_instrumented {
+    hal_ir_kernel *kernel; /* bindings: those of the kernel without checks, then the reports */
+    hal_ir_site *sites;
+    hal_ir_parameter *parameters;
+    uint32_t site_count, parameter_count;
+} hal_ir_instrumented;
+
+/* Adds checks to a verified kernel that is not legalised for `info` yet; neither is the result.
+ * `checks`: HAL_CHECK_*. A kernel without sites has no further binding: `kernel` is null.
+ * Free by hal_ir_instrumented_free, also after an error.
+ * Errors: OUT_OF_MEMORY; INVALID_ARGUMENT without room for the scalars or the binding. */
+hal_status hal_ir_instrument(const hal_ir_kernel *kernel, uint32_t checks,
+                             const hal_device_info *info, hal_ir_instrumented *made);
+
+void hal_ir_instrumented_free(hal_ir_instrumented *made);
+
+/* The words of a fault. */
+const char *hal_ir_fault_text(hal_ir_fault fault);
+
+/* ---- For passes ---- */
+
+enum { HAL_IR_PASSES = 5 };
+
+typedef struct hal_ir_instrumentation {
+    hal_ir_rewrite rewrite;
+    hal_ir_builder *b;         /* of the new kernel */
+    const hal_ir_kernel *from; /* the kernel without checks */
+    uint32_t index;            /* of the record of `from` */
+    hal_ir_record record;      /* its copy with renamed operands, before it is appended */
+    hal_ir_instrumented *made;
+    uint32_t site_capacity, parameter_capacity;
+    hal_ir_value parameter[3][HAL_IR_MAX_BINDINGS]; /* by kind and binding; NONE: not made */
+    /* For each pass one value for each record of `from`, NONE at first. */
+    hal_ir_value *facts[HAL_IR_PASSES];
+} hal_ir_instrumentation;
+
+typedef struct hal_ir_pass {
+    uint32_t check;
+    /* Before the record is appended: may change its guard, and may open blocks. May be null. */
+    void (*before)(hal_ir_instrumentation *s, hal_ir_value *facts);
+    /* After it; `value` is the result. Closes blocks. May be null. */
+    void (*after)(hal_ir_instrumentation *s, hal_ir_value *facts, hal_ir_value value);
+} hal_ir_pass;
+
+extern const hal_ir_pass hal_ir_pass_bounds;
+
+/* The elements of memory `memory` of `from`, as U32 (at most UINT32_MAX) or U64. */
+hal_ir_value hal_ir_element_count(hal_ir_instrumentation *s, uint32_t memory, hal_type type);
+
+/* `x` and, where it is not NONE, `y`. */
+hal_ir_value hal_ir_and_maybe(hal_ir_builder *b, hal_ir_value x, hal_ir_value y);
+
+/* Counts a fault of the present record where `wrong` is true. `memory`: of `from`, or NONE. `index`
+ * is an integer; `x` and `y` are scalars; each may be NONE. */
+void hal_ir_report_fault(hal_ir_instrumentation *s, hal_ir_fault fault, hal_ir_value wrong,
+                         uint32_t memory, hal_ir_value index, hal_ir_value x, hal_ir_value y);
+
+#endif

@@ -1,0 +1,91 @@
+/* Copies a kernel and lets passes add checks, see instrument.h. */
+#include "instrument.h"
+
+#include "base/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const hal_ir_pass *const passes[HAL_IR_PASSES] = {&hal_ir_pass_bounds};
+
+static hal_status instrumentation_begin(hal_ir_instrumentation *s, const hal_ir_kernel *from,
+                                        uint32_t checks, const hal_device_info *info)
+{
+    static const char *const added[] = {"sanitize_reports", NULL};
+    memset(s->parameter, 0xff, sizeof s->parameter); /* HAL_IR_NONE */
+    HAL_TRY(hal_ir_rewrite_begin(&s->rewrite, from, info, NULL, added));
+    s->b = s->rewrite.to;
+    s->from = from;
+    for (uint32_t i = 0; i < HAL_IR_PASSES; i++) {
+        if (passes[i] && (passes[i]->check & checks)) {
+            s->facts[i] = malloc((from->record_count + 1) * sizeof *s->facts[i]);
+            if (!s->facts[i]) {
+                return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "sanitize: no host memory");
+            }
+            memset(s->facts[i], 0xff, (from->record_count + 1) * sizeof *s->facts[i]);
+        }
+    }
+    return HAL_OK;
+}
+
+/* The number in the new kernel of a memory of `from`. */
+static uint32_t memory_number(const hal_ir_instrumentation *s, uint32_t memory)
+{
+    return memory + (hal_ir_is_shared(s->from, memory) ? 1 : 0);
+}
+
+static hal_ir_value record_append(hal_ir_instrumentation *s)
+{
+    switch (s->record.opcode) {
+    case HAL_IR_CONSTANT:
+    case HAL_IR_LOCAL_ID:
+    case HAL_IR_GROUP_ID:
+    case HAL_IR_GROUP_COUNT:
+    case HAL_IR_LANE_ID:
+        return hal_ir_rewrite_copy(&s->rewrite, &s->from->records[s->index]);
+    default:
+        return hal_ir_append_copy(s->b, &s->record);
+    }
+}
+
+static void record_instrument(hal_ir_instrumentation *s, uint32_t index)
+{
+    const hal_ir_info *info = hal_ir_info_of(s->from->records[index].opcode);
+    s->index = index;
+    s->record = s->from->records[index];
+    hal_ir_record_rename(&s->record, s->rewrite.values);
+    if (info->traits & (HAL_IR_TRAIT_READS | HAL_IR_TRAIT_WRITES)) {
+        s->record.aux = memory_number(s, s->record.aux);
+    }
+    for (uint32_t i = 0; i < HAL_IR_PASSES; i++) {
+        if (s->facts[i] && passes[i]->before) {
+            passes[i]->before(s, s->facts[i]);
+        }
+    }
+    s->rewrite.values[index] = record_append(s);
+    for (uint32_t i = HAL_IR_PASSES; i-- > 0;) {
+        if (s->facts[i] && passes[i]->after) {
+            passes[i]->after(s, s->facts[i], s->rewrite.values[index]);
+        }
+    }
+}
+
+hal_status hal_ir_instrument(const hal_ir_kernel *kernel, uint32_t checks,
+                             const hal_device_info *info, hal_ir_instrumented *made)
+{
+    hal_ir_instrumentation s = {.made = made};
+    *made = (hal_ir_instrumented){0};
+    hal_status status = instrumentation_begin(&s, kernel, checks, info);
+    for (uint32_t i = 0; status == HAL_OK && i < kernel->record_count; i++) {
+        record_instrument(&s, i);
+    }
+    if (s.b) {
+        const bool is_wanted = status == HAL_OK && made->site_count > 0;
+        const hal_status ended = hal_ir_rewrite_end(&s.rewrite, is_wanted ? &made->kernel : NULL);
+        status = status == HAL_OK ? ended : status;
+    }
+    for (uint32_t i = 0; i < HAL_IR_PASSES; i++) {
+        free(s.facts[i]);
+    }
+    return status == HAL_OK && made->kernel ? hal_ir_verify(made->kernel) : status;
+}

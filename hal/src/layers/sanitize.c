@@ -1,0 +1,222 @@
+/* The sanitize layer's events, see sanitize.h. */
+#include "sanitize.h"
+
+#include "core/device.h"
+#include "core/queue.h"
+#include "ir/legalise.h"
+#include "layer.h"
+#include "base/fork.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/platform.h"
+#include "base/status.h"
+
+#include <hal/ir_build.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Guards the whole layer. Its holder waits for devices, never for other threads. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(lock, HAL_FORK_LAYER)
+
+static hal_map device_of;         /* by hal_device */
+static uint32_t checks;           /* HAL_CHECK_*; constant after the variable is read */
+static bool stops;                /* after a finding the next batch fails */
+static _Atomic uint32_t commands; /* names of commands given so far */
+
+/* A kernel on its way to the plugin. */
+typedef struct given_kernel {
+    hal_kernel_source source; /* event.given_source */
+    hal_ir_kernel *legal;
+    hal_sanitize_kernel *kernel;
+} given_kernel;
+
+static hal_status sanitize_begin(void)
+{
+    static const struct {
+        const char *word;
+        uint32_t check;
+    } words[] = {{"bounds", HAL_CHECK_BOUNDS}};
+    const char *variable = secure_getenv("HAL_SANITIZE");
+    checks = 0;
+    for (uint32_t i = 0; variable && i < sizeof words / sizeof *words; i++) {
+        checks |= hal_list_has(variable, words[i].word) ? words[i].check : 0;
+    }
+    stops = variable && hal_list_has(variable, "stop");
+    hal_log_show_errors();
+    return HAL_OK;
+}
+
+/* The binding of reports is taken from those that programs have. */
+static void device_opened(hal_device *device)
+{
+    hal_sanitize_device *made = calloc(1, sizeof *made);
+    if (!made || !hal_map_put(&device_of, hal_map_key(device), made)) {
+        free(made);
+        hal_log(HAL_LOG_WARN, "sanitize: no host memory: %s is not checked", device->info.name);
+        return;
+    }
+    made->device = device;
+    made->info = device->info;
+    device->info.max_bindings -= device->info.max_bindings > 1 ? 1 : 0;
+}
+
+static void device_closing(const hal_device *device)
+{
+    hal_sanitize_device *closed = hal_map_take(&device_of, hal_map_key(device));
+    if (closed) {
+        for (hal_sanitize_kernel *kernel; (kernel = hal_sanitize_kernel_take_of(closed)) != NULL;) {
+            hal_sanitize_log_totals(kernel);
+            hal_sanitize_kernel_free(kernel);
+        }
+        hal_sanitize_reports_free(closed);
+        free(closed);
+    }
+}
+
+/* A kernel with checks, and its reports. Errors: it cannot have them; the message says why. */
+static hal_status kernel_instrument(hal_sanitize_device *device, const hal_ir_kernel *built,
+                                    given_kernel *given)
+{
+    hal_sanitize_kernel *kernel = given->kernel;
+    kernel->device = device;
+    HAL_TRY(hal_ir_instrument(built, checks, &device->info, &kernel->checked));
+    if (!kernel->checked.kernel) {
+        return HAL_OK;
+    }
+    const uint32_t sites = kernel->checked.site_count;
+    kernel->scalar_bytes = kernel->checked.kernel->scalar_bytes;
+    kernel->totals = calloc(sites, sizeof *kernel->totals);
+    HAL_TRY(kernel->totals ? HAL_OK : hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory"));
+    HAL_TRY(hal_ir_kernel_copy(built, &kernel->built));
+    hal_ir_hash(built, kernel->hash);
+    HAL_TRY(hal_ir_legalise(kernel->checked.kernel, &device->info, &given->legal));
+    return hal_sanitize_reports_take(device, sizeof(hal_ir_report) * (sites + 1), &kernel->reports);
+}
+
+/* Native code has no checks, and a plugin's own products are refused for the portable ones. */
+static hal_status kernel_compiling(hal_event *event)
+{
+    const hal_kernel_source *source = event->source;
+    hal_sanitize_device *device = hal_map_get(&device_of, hal_map_key(event->device));
+    if (source->gemm) {
+        return hal_host_services()->fail(hal_host_services(), HAL_ERROR_UNSUPPORTED,
+                                         "HAL_SANITIZE: the plugin's own products have no checks");
+    }
+    if (!device || source->code) {
+        return HAL_OK;
+    }
+    given_kernel *given = calloc(1, sizeof *given);
+    hal_status status = HAL_ERROR_OUT_OF_MEMORY;
+    if (given && (given->kernel = calloc(1, sizeof *given->kernel)) != NULL) {
+        status = kernel_instrument(device, source->built, given);
+    } else {
+        hal_fail(status, "no host memory");
+    }
+    if (status != HAL_OK) {
+        hal_log(HAL_LOG_WARN, "sanitize: kernel %s is not checked: %s", event->kernel->names,
+                hal_status_message());
+    }
+    if (status == HAL_OK && given->legal) {
+        given->source = (hal_kernel_source){.ir = given->legal, .built = source->built};
+        event->given_source = &given->source;
+        return HAL_OK;
+    }
+    if (given) {
+        hal_sanitize_kernel_free(given->kernel);
+        hal_ir_kernel_destroy(given->legal);
+    }
+    free(given);
+    return HAL_OK;
+}
+
+/* Handles are reused: another kernel may have had this one. */
+static void kernel_compiled(const hal_event *event, hal_status status)
+{
+    given_kernel *given = (given_kernel *)event->given_source;
+    if (status == HAL_OK) {
+        hal_sanitize_kernel *before = hal_sanitize_kernel_take(event->kernel->handle);
+        if (before) {
+            hal_sanitize_log_totals(before);
+            hal_sanitize_kernel_free(before);
+        }
+        if (given && hal_sanitize_kernel_put(event->kernel->handle, given->kernel)) {
+            given->kernel = NULL;
+        }
+    }
+    if (given) {
+        hal_sanitize_kernel_free(given->kernel);
+        hal_ir_kernel_destroy(given->legal);
+        free(given);
+    }
+}
+
+static hal_status batch_submitting(hal_event *event)
+{
+    hal_recording *copy = NULL;
+    if (stops && hal_sanitize_first_finding()[0]) {
+        return hal_host_services()->fail(hal_host_services(), HAL_ERROR_INVALID_STATE,
+                                         hal_sanitize_first_finding());
+    }
+    const uint32_t count = event->recording->command_count;
+    const uint32_t first = atomic_fetch_add(&commands, count);
+    HAL_TRY(hal_sanitize_copy_batch(event->recording, first, &copy));
+    if (copy) {
+        copy->value = first; /* for batch_submitted */
+    }
+    event->given_recording = copy;
+    return HAL_OK;
+}
+
+static void batch_submitted(const hal_event *event, hal_status status)
+{
+    hal_recording *copy = (hal_recording *)event->given_recording;
+    if (!copy) {
+        return;
+    }
+    const hal_timeline *timeline = &event->queue->timeline;
+    if (status == HAL_OK &&
+        event->device->plugin->wait(timeline->handle, event->value - timeline->base, UINT64_MAX) ==
+            HAL_OK) {
+        hal_sanitize_reports_read(event, (uint32_t)copy->value);
+    }
+    hal_recording_destroy(copy);
+}
+
+static hal_status sanitize_before(hal_event *event)
+{
+    hal_status status = HAL_OK;
+    pthread_mutex_lock(&lock);
+    if (event->kind == HAL_EVENT_COMPILE) {
+        status = kernel_compiling(event);
+    } else if (event->kind == HAL_EVENT_SUBMIT) {
+        status = batch_submitting(event);
+    } else if (event->kind == HAL_EVENT_CLOSE) {
+        device_closing(event->device);
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+static void sanitize_after(const hal_event *event, hal_status status)
+{
+    pthread_mutex_lock(&lock);
+    if (event->kind == HAL_EVENT_COMPILE) {
+        kernel_compiled(event, status);
+    } else if (event->kind == HAL_EVENT_SUBMIT) {
+        batch_submitted(event, status);
+    } else if (event->kind == HAL_EVENT_OPEN && status == HAL_OK) {
+        device_opened(event->device);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+const hal_layer hal_layer_sanitize = {
+    .bit = HAL_LAYER_SANITIZE,
+    .hooks = HAL_HOOK_EVENTS,
+    .begin = sanitize_begin,
+    .before = sanitize_before,
+    .after = sanitize_after,
+};

@@ -1,0 +1,272 @@
+/* The reports of kernels with checks: their memory, and their text. */
+#include "sanitize.h"
+
+#include "core/device.h"
+#include "findings.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "base/status.h"
+#include "base/text.h"
+
+#include <hal/ir_build.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* Mapped memory that reports are taken from. */
+struct hal_sanitize_chunk {
+    hal_sanitize_chunk *next;
+    hal_plugin_memory *memory;
+    uint8_t *view;
+    uint64_t bytes, used;
+};
+
+static char first_finding[HAL_MESSAGE_BYTES];
+
+static hal_sanitize_chunk *chunk_create(hal_sanitize_device *device, uint64_t bytes,
+                                        hal_status *status)
+{
+    const hal_plugin_entries *plugin = device->device->plugin;
+    hal_plugin_device *handle = device->device->handle;
+    void *view = NULL;
+    hal_sanitize_chunk *chunk = calloc(1, sizeof *chunk);
+    if (!chunk) {
+        *status = HAL_ERROR_OUT_OF_MEMORY;
+        return NULL;
+    }
+    *status = plugin->memory_allocate(handle, HAL_MEMORY_SHARED, bytes, &chunk->memory);
+    if (*status == HAL_OK &&
+        (*status = plugin->memory_map(handle, chunk->memory, &view)) != HAL_OK) {
+        plugin->memory_free(handle, chunk->memory);
+    }
+    if (*status != HAL_OK) {
+        free(chunk);
+        return NULL;
+    }
+    chunk->view = view;
+    chunk->bytes = bytes;
+    chunk->next = device->chunks;
+    device->chunks = chunk;
+    return chunk;
+}
+
+/* Clears words, or makes what a kernel wrote visible. */
+static void reports_clear(const hal_sanitize_device *device, const hal_sanitize_reports *reports)
+{
+    const hal_plugin_entries *plugin = device->device->plugin;
+    memset(reports->words, 0, reports->bytes);
+    if (plugin->memory_flush) {
+        plugin->memory_flush(device->device->handle, reports->memory, reports->offset,
+                             reports->bytes);
+    }
+}
+
+static bool reports_invalidate(const hal_sanitize_device *device,
+                               const hal_sanitize_reports *reports, uint64_t bytes)
+{
+    const hal_plugin_entries *plugin = device->device->plugin;
+    return !plugin->memory_invalidate ||
+           plugin->memory_invalidate(device->device->handle, reports->memory, reports->offset,
+                                     bytes) == HAL_OK;
+}
+
+static void text_add_value(hal_text *text, hal_type type, const uint32_t words[2])
+{
+    const uint64_t bits = words[0] | (uint64_t)words[1] << 32;
+    double number = 0;
+    float single = 0;
+    switch (type) {
+    case HAL_TYPE_F32:
+        memcpy(&single, words, sizeof single);
+        hal_text_add(text, "%s", HAL_NUMBER((double)single, -1));
+        break;
+    case HAL_TYPE_F64:
+        memcpy(&number, &bits, sizeof number);
+        hal_text_add(text, "%s", HAL_NUMBER(number, -1));
+        break;
+    case HAL_TYPE_I32:
+        hal_text_add(text, "%d", (int32_t)words[0]);
+        break;
+    case HAL_TYPE_I64:
+        hal_text_add(text, "%lld", (long long)bits);
+        break;
+    default:
+        hal_text_add(text, "%llu", (unsigned long long)bits);
+        break;
+    }
+}
+
+/* The element that a report's index means: with the record's offset. */
+static long long report_element(const hal_ir_kernel *built, const hal_ir_site *site,
+                                const hal_ir_report *report)
+{
+    const hal_ir_record *record = &built->records[site->record];
+    const bool is_source = site->fault == HAL_IR_FAULT_SOURCE_BOUNDS;
+    const hal_type type = built->records[is_source ? record->d : record->a].type;
+    const uint64_t bits = report->index[0] | (uint64_t)report->index[1] << 32;
+    const int64_t index = type == HAL_TYPE_I32 ? (int32_t)report->index[0] : (int64_t)bits;
+    return record->opcode == HAL_IR_ASYNC_COPY ? index : index + record->imm;
+}
+
+/* The memory of a fault, and the element. `command` is the dispatch; null: not known. */
+static void text_add_memory(hal_text *text, const hal_ir_kernel *built, const hal_ir_site *site,
+                            const hal_ir_report *report, const hal_recording *batch,
+                            const hal_command *command)
+{
+    const hal_ir_memory *memory = &built->memories[site->memory];
+    const bool is_shared = hal_ir_is_shared(built, site->memory);
+    uint64_t count = memory->count;
+    if (!is_shared && command) {
+        count = batch->bindings[command->binding_first + site->memory].length /
+                hal_type_size(memory->type);
+    }
+    hal_text_add(text, ", %s \"%s\"", is_shared ? "shared array" : "binding",
+                 built->names + memory->name);
+    if (is_shared || command) {
+        hal_text_add(text, " of %llu elements", (unsigned long long)count);
+    }
+    const uint32_t width = built->records[site->record].width;
+    hal_text_add(text, ", index %lld", report_element(built, site, report));
+    if (width > 1) {
+        hal_text_add(text, " to %lld%s", report_element(built, site, report) + width - 1,
+                     report_element(built, site, report) % width ? " (misaligned)" : "");
+    }
+}
+
+static void text_add_place(hal_text *text, const hal_ir_kernel *built, const hal_ir_report *report)
+{
+    const uint32_t *size = built->group_size;
+    hal_text_add(text, ", work-item (%u, %u, %u) of group (%u, %u, %u)", report->item % size[0],
+                 report->item / size[0] % size[1], report->item / size[0] / size[1],
+                 report->group[0], report->group[1], report->group[2]);
+}
+
+static void report_log(const hal_sanitize_kernel *kernel, uint32_t number,
+                       const hal_ir_report *report, const hal_event *event, uint32_t first)
+{
+    const hal_ir_kernel *built = kernel->built;
+    const hal_ir_site *site = &kernel->checked.sites[number];
+    const uint32_t index = report->dispatch - first;
+    const hal_command *command =
+        index < event->recording->command_count ? &event->recording->commands[index] : NULL;
+    const hal_ir_record *record = &built->records[site->record];
+    hal_text text = {0};
+    hal_text_add(&text, "%s: kernel %s, record %u (", hal_ir_fault_text(site->fault),
+                 built->names + built->name, site->record);
+    hal_ir_print_record(&text, built, site->record);
+    hal_text_add(&text, ")");
+    if (site->memory != HAL_IR_NONE) {
+        text_add_memory(&text, built, site, report, event->recording, command);
+    }
+    text_add_place(&text, built, report);
+    if (record->opcode == HAL_IR_STORE && record->width == 1) {
+        hal_text_add(&text, ", value ");
+        text_add_value(&text, built->records[record->c].type, report->values);
+    }
+    hal_text_add(&text, "; %u times in batch %llu of %s:%u", report->count,
+                 (unsigned long long)event->value, event->device->plugin->name,
+                 event->device->index);
+    if (command) {
+        hal_text_add(&text, ", first in command %u", index + 1);
+    }
+    hal_log(HAL_LOG_ERROR, "sanitize: %s", hal_text_get(&text));
+    if (!first_finding[0]) {
+        snprintf(first_finding, sizeof first_finding, "sanitize: %s", hal_text_get(&text));
+    }
+    hal_text_free(&text);
+}
+
+/* The place in all kernels of the same IR. */
+static uint64_t site_hash(const hal_sanitize_kernel *kernel, const hal_ir_site *site)
+{
+    return XXH3_64bits_withSeed(kernel->hash, sizeof kernel->hash,
+                                (uint64_t)site->record << 8 | (uint64_t)site->fault);
+}
+
+static bool kernel_read(hal_sanitize_kernel *kernel, const hal_event *event, uint32_t first)
+{
+    const hal_sanitize_reports *reports = &kernel->reports;
+    if (!reports_invalidate(kernel->device, reports, sizeof(hal_ir_report)) ||
+        reports->words[0] == 0) {
+        return false;
+    }
+    reports_invalidate(kernel->device, reports, reports->bytes);
+    for (uint32_t i = 0; i < kernel->checked.site_count; i++) {
+        hal_ir_report report;
+        memcpy(&report, reports->words + (uint64_t)(i + 1) * HAL_IR_REPORT_WORDS, sizeof report);
+        kernel->totals[i] += report.count;
+        if (report.count > 0 && hal_finding_is_new(site_hash(kernel, &kernel->checked.sites[i]))) {
+            report_log(kernel, i, &report, event, first);
+            kernel->totals[i] = 0; /* the log has them */
+        }
+    }
+    reports_clear(kernel->device, reports);
+    return true;
+}
+
+hal_status hal_sanitize_reports_take(hal_sanitize_device *device, uint64_t bytes,
+                                     hal_sanitize_reports *reports)
+{
+    enum { CHUNK = 1 << 20 };
+    const uint64_t alignment =
+        device->info.binding_alignment > 64 ? device->info.binding_alignment : 64;
+    const uint64_t room = (bytes + alignment - 1) / alignment * alignment;
+    hal_sanitize_chunk *chunk = device->chunks;
+    hal_status status = HAL_OK;
+    if (!chunk || chunk->bytes - chunk->used < room) {
+        chunk = chunk_create(device, room > CHUNK ? room : CHUNK, &status);
+    }
+    if (!chunk) {
+        return status;
+    }
+    *reports = (hal_sanitize_reports){.memory = chunk->memory,
+                                      .offset = chunk->used,
+                                      .bytes = bytes,
+                                      .words = (uint32_t *)(chunk->view + chunk->used)};
+    chunk->used += room;
+    reports_clear(device, reports);
+    return HAL_OK;
+}
+
+void hal_sanitize_reports_free(hal_sanitize_device *device)
+{
+    while (device->chunks) {
+        hal_sanitize_chunk *chunk = device->chunks;
+        device->chunks = chunk->next;
+        device->device->plugin->memory_free(device->device->handle, chunk->memory);
+        free(chunk);
+    }
+}
+
+bool hal_sanitize_reports_read(const hal_event *event, uint32_t first)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < event->recording->command_count; i++) {
+        hal_sanitize_kernel *kernel =
+            hal_sanitize_kernel_find(event->recording->commands[i].kernel);
+        if (kernel && kernel->batch != (uint64_t)first + 1) {
+            kernel->batch = (uint64_t)first + 1;
+            found |= kernel_read(kernel, event, first);
+        }
+    }
+    return found;
+}
+
+void hal_sanitize_log_totals(const hal_sanitize_kernel *kernel)
+{
+    for (uint32_t i = 0; i < kernel->checked.site_count; i++) {
+        const hal_ir_site *site = &kernel->checked.sites[i];
+        if (kernel->totals[i] > 0) {
+            hal_log(HAL_LOG_ERROR, "sanitize: %s: kernel %s, record %u: %llu times more",
+                    hal_ir_fault_text(site->fault), kernel->built->names + kernel->built->name,
+                    site->record, (unsigned long long)kernel->totals[i]);
+        }
+    }
+}
+
+const char *hal_sanitize_first_finding(void)
+{
+    return first_finding;
+}
