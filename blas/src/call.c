@@ -11,6 +11,25 @@ blas_type blas_call_type(const blas_call *call)
     return blas_routines[call->routine].type;
 }
 
+bool blas_call_is_strided(const blas_call *call)
+{
+    return call->routine >= BLAS_ROUTINE_sgemm_batch_strided &&
+           call->routine <= BLAS_ROUTINE_zgemm_batch_strided;
+}
+
+blas_call blas_call_product(const blas_call *call, int64_t index)
+{
+    const blas_type type = blas_call_type(call);
+    const int64_t bytes = (int64_t)blas_type_bytes(type);
+    blas_call made = *call;
+    made.routine = (blas_routine)(BLAS_ROUTINE_sgemm + type);
+    made.a = (const char *)call->a + index * call->stride_a * bytes;
+    made.b = (const char *)call->b + index * call->stride_b * bytes;
+    made.c = (char *)call->c + index * call->stride_c * bytes;
+    made.batch = 1;
+    return made;
+}
+
 static blas_number number_at(const void *value, blas_type type, bool is_complex)
 {
     const bool is_double = blas_type_real_bytes(type) == sizeof(double);
@@ -65,6 +84,18 @@ static int check_gemm(const blas_call *c)
            : is_short(c->ldb, c->transb == 'N' ? c->k : c->n) ? 10
            : is_short(c->ldc, c->m)                           ? 13
                                                               : 0;
+}
+
+/* The arguments of gemm, with strides between them; results do not overlap. */
+static int check_strided(const blas_call *c)
+{
+    const int position = check_gemm(c);
+    return position > 0      ? position + (position > 8) + (position > 10)
+           : c->stride_a < 0 ? 9
+           : c->stride_b < 0 ? 12
+           : c->batch > 1 && c->m > 0 && c->n > 0 && c->stride_c < (c->n - 1) * c->ldc + c->m
+               ? 16
+               : (c->batch < 0 ? 17 : 0);
 }
 
 static int check_gemmt(const blas_call *c)
@@ -129,7 +160,7 @@ int blas_call_check(const blas_call *call)
 {
     switch (blas_call_kind(call)) {
     case BLAS_GEMM:
-        return check_gemm(call);
+        return blas_call_is_strided(call) ? check_strided(call) : check_gemm(call);
     case BLAS_GEMMT:
         return check_gemmt(call);
     case BLAS_SYMM:
@@ -162,7 +193,7 @@ bool blas_call_is_scaling(const blas_call *call)
 bool blas_call_is_empty(const blas_call *call)
 {
     const blas_number beta = blas_call_beta(call);
-    return call->m == 0 || call->n == 0 ||
+    return call->batch == 0 || call->m == 0 || call->n == 0 ||
            (call->beta && beta.re == 1 && beta.im == 0 && blas_call_is_scaling(call));
 }
 
@@ -173,7 +204,7 @@ double blas_call_operations(const blas_call *call)
     const double inner = call->side == 'L' ? m : n;
     switch (blas_call_kind(call)) {
     case BLAS_GEMM:
-        return each * m * n * k;
+        return each * m * n * k * (double)call->batch;
     case BLAS_SYMM:
     case BLAS_HEMM:
         return each * m * n * inner;

@@ -21,6 +21,8 @@ typedef struct blas_call {
     const void *a, *b;
     void *c;
     int64_t lda, ldb, ldc;
+    int64_t batch; /* products, 1 of most routines; of the others each operand begins a stride */
+    int64_t stride_a, stride_b, stride_c; /* of elements after that of the product before */
 } blas_call;
 
 typedef struct blas_number {
@@ -29,6 +31,12 @@ typedef struct blas_number {
 
 blas_kind blas_call_kind(const blas_call *call);
 blas_type blas_call_type(const blas_call *call);
+
+/* Whether the arguments are those of gemm_batch_strided. */
+bool blas_call_is_strided(const blas_call *call);
+
+/* One of the products of a batch, as a call of the routine for one. */
+blas_call blas_call_product(const blas_call *call, int64_t index);
 
 /* The values of alpha and beta; a beta that the routine lacks is 0. */
 blas_number blas_call_alpha(const blas_call *call);

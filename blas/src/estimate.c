@@ -3,6 +3,11 @@
 
 #include "matrix.h"
 
+#include <math.h>
+
+/* Rows and columns that a device computes together at least. */
+#define TILE 16.0
+
 int64_t blas_panel(int64_t order)
 {
     const int64_t eighth = (order / 8 + 31) / 32 * 32;
@@ -14,13 +19,20 @@ static void add_operand(blas_estimate *made, const blas_matrix *matrix, bool is_
                         bool is_in_place)
 {
     const bool is_complex = blas_type_is_complex(matrix->type);
-    const double bytes = (double)matrix->rows * (double)matrix->columns *
+    const double bytes = (double)matrix->count * (double)matrix->rows * (double)matrix->columns *
                          (double)blas_type_bytes(matrix->type) *
                          (is_expanded && is_complex ? 2 : 1);
     const bool is_copied = matrix->structure == BLAS_GENERAL &&
                            (!is_complex || (!is_expanded && !matrix->is_transposed));
     made->upload_bytes += is_in_place ? 0 : bytes;
     made->packed_bytes += is_copied ? 0 : bytes;
+}
+
+/* How many times the operations of a batch of small products take, in whole tiles. */
+static double tile_share(const blas_call *call)
+{
+    const double m = (double)call->m, n = (double)call->n;
+    return ceil(m / TILE) * ceil(n / TILE) * TILE * TILE / (m * n);
 }
 
 static void add_solution(blas_estimate *made, const blas_call *call)
@@ -39,7 +51,7 @@ blas_estimate blas_estimate_of(const blas_call *call, bool is_in_place)
     const blas_kind kind = blas_call_kind(call);
     const blas_number beta = blas_call_beta(call);
     const size_t size = blas_type_bytes(blas_call_type(call));
-    const double result = (double)call->m * (double)call->n * (double)size;
+    const double result = (double)call->batch * (double)call->m * (double)call->n * (double)size;
     const bool is_triangle = blas_result_triangle(call) != 0;
     const bool is_copied = !is_in_place || is_triangle || kind >= BLAS_TRMM;
     blas_estimate made = {.download_bytes = is_copied ? result : 0,
@@ -54,7 +66,7 @@ blas_estimate blas_estimate_of(const blas_call *call, bool is_in_place)
         add_solution(&made, call);
         return made;
     }
-    made.operations = blas_call_operations(call);
+    made.operations = blas_call_operations(call) * (call->batch > 1 ? tile_share(call) : 1);
     made.launches = blas_factors_count(call);
     if (is_triangle || kind == BLAS_TRMM) {
         const int64_t order = call->side == 'L' ? call->m : call->n;

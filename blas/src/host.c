@@ -118,18 +118,44 @@ const char *blas_host_path(void)
     return host.path;
 }
 
-bool blas_host_has(blas_routine routine)
+static bool has(blas_routine routine)
 {
-    pthread_once(&host_once, host_load);
     return host.narrow[routine] || host.wide[routine];
 }
 
-bool blas_host_compute(const blas_call *call)
+/* Whether the host computes a batch by products one after the other. */
+static bool is_by_products(const blas_call *call)
+{
+    return blas_call_kind(call) == BLAS_GEMM && call->routine >= BLAS_ROUTINE_sgemm_batch_strided &&
+           !(blas_call_is_strided(call) && has(call->routine));
+}
+
+bool blas_host_has(const blas_call *call)
 {
     pthread_once(&host_once, host_load);
+    return has(is_by_products(call) ? blas_call_product(call, 0).routine : call->routine);
+}
+
+static bool compute(const blas_call *call)
+{
     blas_function *narrow = host.narrow[call->routine], *wide = host.wide[call->routine];
     if (narrow && (!call->is_64 || !wide) && blas_invoke(narrow, call, false)) {
         return true;
     }
     return wide && blas_invoke(wide, call, true);
+}
+
+bool blas_host_compute(const blas_call *call)
+{
+    pthread_once(&host_once, host_load);
+    if (!is_by_products(call)) {
+        return compute(call);
+    }
+    for (int64_t i = 0; i < call->batch; i++) {
+        const blas_call one = blas_call_product(call, i);
+        if (!compute(&one)) {
+            return false; /* the first one, since all have the same lengths */
+        }
+    }
+    return true;
 }

@@ -8,8 +8,8 @@
  * as large. Threads: any. */
 bool blas_host_compute(const blas_call *call);
 
-/* Whether the host has a routine of its own. */
-bool blas_host_has(blas_routine routine);
+/* Whether the host has the call's routine; of a batch, that of its products suffices. */
+bool blas_host_has(const blas_call *call);
 
 /* A symbol of the host's BLAS; null: it has none, or there is no host. */
 void *blas_host_symbol(const char *name);

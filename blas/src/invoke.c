@@ -5,6 +5,10 @@
 typedef void gemm_function(const char *, const char *, const void *, const void *, const void *,
                            const void *, const void *, const void *, const void *, const void *,
                            const void *, void *, const void *, size_t, size_t);
+typedef void strided_function(const char *, const char *, const void *, const void *, const void *,
+                              const void *, const void *, const void *, const void *, const void *,
+                              const void *, const void *, const void *, void *, const void *,
+                              const void *, const void *, size_t, size_t);
 typedef void gemmt_function(const char *, const char *, const char *, const void *, const void *,
                             const void *, const void *, const void *, const void *, const void *,
                             const void *, void *, const void *, size_t, size_t, size_t);
@@ -21,17 +25,19 @@ typedef void trmm_function(const char *, const char *, const char *, const char 
 /* The lengths of a call in one size of integers. */
 typedef struct lengths {
     union {
-        int32_t narrow[6];
-        int64_t wide[6];
+        int32_t narrow[10];
+        int64_t wide[10];
     };
-    const void *m, *n, *k, *lda, *ldb, *ldc;
+    const void *m, *n, *k, *lda, *ldb, *ldc, *stride_a, *stride_b, *stride_c, *batch;
 } lengths;
 
 static bool lengths_init(lengths *made, const blas_call *call, bool is_wide)
 {
-    const int64_t values[6] = {call->m, call->n, call->k, call->lda, call->ldb, call->ldc};
-    const void *pointers[6];
-    for (int i = 0; i < 6; i++) {
+    const int64_t values[10] = {call->m,        call->n,    call->k,        call->lda,
+                                call->ldb,      call->ldc,  call->stride_a, call->stride_b,
+                                call->stride_c, call->batch};
+    const void *pointers[10];
+    for (int i = 0; i < 10; i++) {
         if (is_wide) {
             made->wide[i] = values[i];
             pointers[i] = &made->wide[i];
@@ -48,15 +54,30 @@ static bool lengths_init(lengths *made, const blas_call *call, bool is_wide)
     made->lda = pointers[3];
     made->ldb = pointers[4];
     made->ldc = pointers[5];
+    made->stride_a = pointers[6];
+    made->stride_b = pointers[7];
+    made->stride_c = pointers[8];
+    made->batch = pointers[9];
     return true;
+}
+
+static void invoke_product(blas_function *function, const blas_call *c, const lengths *l)
+{
+    if (blas_call_is_strided(c)) {
+        ((strided_function *)function)(&c->transa, &c->transb, l->m, l->n, l->k, c->alpha, c->a,
+                                       l->lda, l->stride_a, c->b, l->ldb, l->stride_b, c->beta,
+                                       c->c, l->ldc, l->stride_c, l->batch, 1, 1);
+    } else {
+        ((gemm_function *)function)(&c->transa, &c->transb, l->m, l->n, l->k, c->alpha, c->a,
+                                    l->lda, c->b, l->ldb, c->beta, c->c, l->ldc, 1, 1);
+    }
 }
 
 static void invoke(blas_function *function, const blas_call *c, const lengths *l)
 {
     switch (blas_call_kind(c)) {
     case BLAS_GEMM:
-        ((gemm_function *)function)(&c->transa, &c->transb, l->m, l->n, l->k, c->alpha, c->a,
-                                    l->lda, c->b, l->ldb, c->beta, c->c, l->ldc, 1, 1);
+        invoke_product(function, c, l);
         break;
     case BLAS_GEMMT:
         ((gemmt_function *)function)(&c->uplo, &c->transa, &c->transb, l->n, l->k, c->alpha, c->a,

@@ -6,7 +6,8 @@
 static blas_matrix general(const blas_call *call, const void *data, int64_t leading, int64_t rows,
                            int64_t columns, char transposition)
 {
-    return (blas_matrix){.data = data,
+    return (blas_matrix){.count = 1,
+                         .data = data,
                          .type = blas_call_type(call),
                          .structure = BLAS_GENERAL,
                          .rows = rows,
@@ -14,6 +15,13 @@ static blas_matrix general(const blas_call *call, const void *data, int64_t lead
                          .leading = leading,
                          .is_transposed = transposition != 'N',
                          .is_conjugated = transposition == 'C'};
+}
+
+/* The operand of a batch; one matrix serves all products where they are no elements apart. */
+static void repeat(blas_matrix *matrix, int64_t count, int64_t stride)
+{
+    matrix->count = stride == 0 ? 1 : count;
+    matrix->stride = stride;
 }
 
 /* A of the routines with a side. */
@@ -81,9 +89,12 @@ blas_factors blas_factors_of(const blas_call *call, int which)
     case BLAS_GEMMT:
         break;
     }
-    return (blas_factors){general(call, call->a, call->lda, call->m, call->k, call->transa),
-                          general(call, call->b, call->ldb, call->k, call->n, call->transb),
-                          blas_call_alpha(call)};
+    blas_factors made = {general(call, call->a, call->lda, call->m, call->k, call->transa),
+                         general(call, call->b, call->ldb, call->k, call->n, call->transb),
+                         blas_call_alpha(call)};
+    repeat(&made.x, call->batch, call->stride_a);
+    repeat(&made.y, call->batch, call->stride_b);
+    return made;
 }
 
 char blas_result_triangle(const blas_call *call)
@@ -269,10 +280,10 @@ static void scale_line(blas_type type, blas_number scale, int64_t count, void *l
     }
 }
 
-void blas_matrix_pack(const blas_matrix *matrix, blas_number scale, bool is_expanded, void *target)
+/* Returns where the next one goes. */
+static char *pack_one(const blas_matrix *matrix, blas_number scale, bool is_expanded, char *at)
 {
     const size_t line = (size_t)matrix->rows * blas_type_bytes(matrix->type);
-    char *at = target;
     for (int64_t column = 0; column < matrix->columns; column++) {
         copy_column(matrix, column, at);
         scale_line(matrix->type, scale, matrix->rows, at);
@@ -285,5 +296,16 @@ void blas_matrix_pack(const blas_matrix *matrix, blas_number scale, bool is_expa
             blas_number_store(at + line, matrix->type, i, (blas_number){-value.im, value.re});
         }
         at += 2 * line;
+    }
+    return at;
+}
+
+void blas_matrix_pack(const blas_matrix *matrix, blas_number scale, bool is_expanded, void *target)
+{
+    blas_matrix one = *matrix;
+    const size_t bytes = (size_t)matrix->stride * blas_type_bytes(matrix->type);
+    for (int64_t i = 0; i < matrix->count; i++) {
+        target = pack_one(&one, scale, is_expanded, target);
+        one.data = (const char *)one.data + bytes;
     }
 }

@@ -18,6 +18,7 @@ typedef struct blas_matrix {
     blas_type type;
     blas_structure structure;
     int64_t rows, columns, leading;
+    int64_t count, stride; /* of general matrices one after the other: how many, elements apart */
     bool is_transposed, is_conjugated;
     bool is_upper; /* the stored triangle */
     bool is_unit;  /* the diagonal is 1 and not stored */
@@ -51,7 +52,7 @@ blas_number blas_number_load(const void *data, blas_type type, int64_t index);
 void blas_number_store(void *data, blas_type type, int64_t index, blas_number value);
 blas_number blas_number_multiply(blas_number x, blas_number y);
 
-/* Writes a matrix times `scale` to memory, column after column without gaps. With is_expanded, of
+/* Writes matrices times `scale` to memory, column after column without gaps. With is_expanded, of
  * a complex type, each element becomes the 2 x 2 real matrix of the multiplication by it: a column
  * is two columns of twice the rows, (re, im, re, im, ...) and (-im, re, -im, re, ...). */
 void blas_matrix_pack(const blas_matrix *matrix, blas_number scale, bool is_expanded, void *target);

@@ -87,6 +87,7 @@ static hal_status download(trial *t)
 static hal_status pack(trial *t)
 {
     const blas_matrix matrix = {.data = t->memory,
+                                .count = 1,
                                 .type = BLAS_TYPE_d,
                                 .structure = BLAS_SYMMETRIC,
                                 .rows = PACKED_ORDER,
@@ -158,6 +159,7 @@ static hal_status measure_order(trial *t, bool is_double, int point, blas_measur
                           .lda = n,
                           .ldb = n,
                           .ldc = n,
+                          .batch = 1,
                           .alpha = is_double ? (const void *)&double_one : &single_one,
                           .beta = is_double ? (const void *)&double_zero : &single_zero,
                           .a = memory,
@@ -265,6 +267,7 @@ blas_times blas_model_times(const blas_call *call)
                    (double)m->upload * e.upload_bytes / TRANSFER_BYTES +
                    (double)m->download * e.download_bytes / TRANSFER_BYTES +
                    (double)m->pack * e.packed_bytes / packed;
-    times.host = curve_at(m->host[is_double], blas_call_operations(call));
+    const double batch = (double)call->batch;
+    times.host = batch * curve_at(m->host[is_double], blas_call_operations(call) / batch);
     return times;
 }

@@ -19,17 +19,33 @@ ops_tensor blas_operand_part(const ops_tensor *tensor, int64_t row, int64_t rows
                              int64_t columns)
 {
     ops_tensor part = *tensor;
-    part.offset += row * tensor->stride[0] + column * tensor->stride[1];
-    part.shape[0] = rows;
-    part.shape[1] = columns;
+    const uint32_t axis = tensor->rank - 2;
+    part.offset += row * tensor->stride[axis] + column * tensor->stride[axis + 1];
+    part.shape[axis] = rows;
+    part.shape[axis + 1] = columns;
     return part;
 }
 
-hal_status blas_operand_create(blas_lane *lane, blas_type type, int64_t rows, int64_t columns,
-                               ops_tensor *tensor)
+hal_status blas_operand_create(blas_lane *lane, blas_type type, int64_t count, int64_t rows,
+                               int64_t columns, ops_tensor *tensor)
 {
-    const int64_t shape[2] = {columns, rows * parts(type)};
-    return ops_tensor_create(lane->context, real_type(type), 2, shape, tensor);
+    const int64_t shape[3] = {count, columns, rows * parts(type)};
+    const uint32_t unused = count == 1;
+    return ops_tensor_create(lane->context, real_type(type), 3 - unused, shape + unused, tensor);
+}
+
+/* A tensor over memory where general matrices are stored as they are; the memory's elements. */
+static int64_t stored_view(const blas_matrix *stored, ops_tensor *tensor)
+{
+    const int64_t reals = parts(stored->type),
+                  shape[3] = {stored->count, stored->columns, stored->rows * reals};
+    const int64_t strides[3] = {stored->stride * reals, stored->leading * reals, 1};
+    const uint32_t unused = stored->count == 1;
+    *tensor = (ops_tensor){.type = real_type(stored->type), .rank = 3 - unused};
+    memcpy(tensor->shape, shape + unused, tensor->rank * sizeof *shape);
+    memcpy(tensor->stride, strides + unused, tensor->rank * sizeof *strides);
+    return (stored->count - 1) * stored->stride + (stored->columns - 1) * stored->leading +
+           stored->rows;
 }
 
 /* Makes a buffer of memory of the host. */
@@ -50,11 +66,7 @@ hal_status blas_operand_import(blas_lane *lane, const blas_matrix *matrix, uint3
     if (!lane->is_in_place || (uintptr_t)matrix->data % blas_type_real_bytes(matrix->type)) {
         return HAL_ERROR_UNSUPPORTED;
     }
-    const int64_t elements = (matrix->columns - 1) * matrix->leading + matrix->rows;
-    *tensor = (ops_tensor){.type = real_type(matrix->type),
-                           .rank = 2,
-                           .shape = {matrix->columns, matrix->rows * parts(matrix->type)},
-                           .stride = {matrix->leading * parts(matrix->type), 1}};
+    const int64_t elements = stored_view(matrix, tensor);
     return import(lane, matrix->data, (uint64_t)elements * blas_type_bytes(matrix->type), access,
                   NULL, NULL, &tensor->buffer);
 }
@@ -62,11 +74,12 @@ hal_status blas_operand_import(blas_lane *lane, const blas_matrix *matrix, uint3
 /* What is stored, copied to the device. */
 static hal_status load_copy(blas_lane *lane, const blas_matrix *stored, ops_tensor *tensor)
 {
-    HAL_TRY(blas_operand_create(lane, stored->type, stored->rows, stored->columns, tensor));
-    const int64_t strides[2] = {stored->leading * parts(stored->type), 1};
-    const int64_t elements = (stored->columns - 1) * stored->leading + stored->rows;
+    ops_tensor view;
+    const int64_t elements = stored_view(stored, &view);
+    HAL_TRY(blas_operand_create(lane, stored->type, stored->count, stored->rows, stored->columns,
+                                tensor));
     const hal_status status =
-        ops_tensor_write_strided(lane->context, tensor, stored->data, strides,
+        ops_tensor_write_strided(lane->context, tensor, stored->data, view.stride,
                                  (uint64_t)elements * blas_type_bytes(stored->type));
     if (status != HAL_OK) {
         ops_tensor_release(tensor);
@@ -83,7 +96,8 @@ static hal_status load_stored(blas_lane *lane, const blas_matrix *matrix, bool i
         HAL_TRY(load_copy(lane, &stored, tensor));
     }
     const ops_tensor loaded = *tensor;
-    return matrix->is_transposed ? ops_tensor_transpose(&loaded, 0, 1, tensor) : HAL_OK;
+    const uint32_t axis = tensor->rank - 2;
+    return matrix->is_transposed ? ops_tensor_transpose(&loaded, axis, axis + 1, tensor) : HAL_OK;
 }
 
 /* Passes packed elements, which are freed, on to a tensor. */
@@ -98,7 +112,8 @@ static hal_status load_packed(blas_lane *lane, void *packed, size_t bytes, ops_t
         return status;
     }
     ops_tensor made;
-    hal_status status = ops_tensor_create(lane->context, tensor->type, 2, tensor->shape, &made);
+    hal_status status =
+        ops_tensor_create(lane->context, tensor->type, tensor->rank, tensor->shape, &made);
     if (status == HAL_OK) {
         tensor->buffer = made.buffer;
         status = ops_tensor_write(lane->context, tensor, packed, bytes);
@@ -121,11 +136,11 @@ hal_status blas_operand_load(blas_lane *lane, const blas_matrix *matrix, blas_nu
     if (is_stored) {
         return load_stored(lane, matrix, is_read_only, tensor);
     }
-    const int64_t columns = matrix->columns * (is_expanded ? 2 : 1);
-    const int64_t rows = matrix->rows * parts(matrix->type);
-    *tensor = (ops_tensor){
-        .type = real_type(matrix->type), .rank = 2, .shape = {columns, rows}, .stride = {rows, 1}};
-    const size_t bytes = (size_t)(columns * rows) * blas_type_real_bytes(matrix->type);
+    blas_matrix made = *matrix; /* as it is stored then */
+    made.columns *= is_expanded ? 2 : 1;
+    made.leading = made.rows;
+    made.stride = made.columns * made.rows;
+    const size_t bytes = (size_t)stored_view(&made, tensor) * blas_type_bytes(matrix->type);
     void *packed = malloc(bytes);
     if (!packed) {
         return HAL_ERROR_OUT_OF_MEMORY;
@@ -165,9 +180,15 @@ hal_status blas_operand_store(blas_lane *lane, const ops_tensor *tensor, const b
 {
     const blas_type type = blas_call_type(call);
     if (blas_result_triangle(call) == 0 && !is_transposed) {
-        const int64_t strides[2] = {call->ldc * parts(type), 1};
-        const int64_t elements = (call->n - 1) * call->ldc + call->m;
-        return ops_tensor_read_strided(lane->context, tensor, strides,
+        const blas_matrix c = {.count = call->batch,
+                               .stride = call->stride_c,
+                               .type = type,
+                               .rows = call->m,
+                               .columns = call->n,
+                               .leading = call->ldc};
+        ops_tensor view;
+        const int64_t elements = stored_view(&c, &view);
+        return ops_tensor_read_strided(lane->context, tensor, view.stride,
                                        (uint64_t)elements * blas_type_bytes(type), call->c);
     }
     void *mapped;

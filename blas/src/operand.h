@@ -12,16 +12,18 @@ typedef enum blas_form {
 } blas_form;
 
 /* The transposed matrix times `scale` as a row-major tensor of rank 2 of real numbers: shape
- * {columns, rows}; of complex types {columns, 2 rows}, expanded {2 columns, 2 rows}. One that is
+ * {columns, rows}; of complex types {columns, 2 rows}, expanded {2 columns, 2 rows}. Several have
+ * their number as a leading axis. One that is
  * only read may be the host's own memory, which is used until the queue has been waited for.
  * Ownership: the caller's, until ops_tensor_release. Threads: the lane's.
  * Errors: OUT_OF_MEMORY, those of queues. */
 hal_status blas_operand_load(blas_lane *lane, const blas_matrix *matrix, blas_number scale,
                              blas_form form, bool is_read_only, HAL_OUT ops_tensor *tensor);
 
-/* An uninitialised one of a matrix of this type in pairs. Ownership, Threads, Errors: as above. */
-hal_status blas_operand_create(blas_lane *lane, blas_type type, int64_t rows, int64_t columns,
-                               HAL_OUT ops_tensor *tensor);
+/* An uninitialised one of `count` matrices of this type in pairs. Ownership, Threads, Errors: as
+ * above. */
+hal_status blas_operand_create(blas_lane *lane, blas_type type, int64_t count, int64_t rows,
+                               int64_t columns, HAL_OUT ops_tensor *tensor);
 
 /* A general matrix that is not transposed as a tensor in pairs over the host's own memory. Of a
  * result, `access` is HAL_ACCESS_READ_WRITE; the memory is used until the queue has been waited
@@ -37,7 +39,7 @@ hal_status blas_operand_import(blas_lane *lane, const blas_matrix *matrix, uint3
 hal_status blas_operand_store(blas_lane *lane, const ops_tensor *tensor, const blas_call *call,
                               bool is_transposed);
 
-/* Rows and columns of a tensor of rank 2 as a view. */
+/* Rows and columns of a tensor, those of all its matrices, as a view. */
 ops_tensor blas_operand_part(const ops_tensor *tensor, int64_t row, int64_t rows, int64_t column,
                              int64_t columns);
 

@@ -139,7 +139,12 @@ static void compute_solution(const blas_call *call, const blas_factors *factors)
 void blas_plain_compute(const blas_call *call)
 {
     const blas_kind kind = blas_call_kind(call);
-    if (blas_call_is_scaling(call)) {
+    if (call->batch > 1) {
+        for (int64_t i = 0; i < call->batch; i++) {
+            const blas_call one = blas_call_product(call, i);
+            blas_plain_compute(&one);
+        }
+    } else if (blas_call_is_scaling(call)) {
         blas_plain_scale(call);
     } else if (kind == BLAS_TRMM || kind == BLAS_TRSM) {
         const blas_factors factors = blas_factors_of(call, 0);

@@ -95,8 +95,13 @@ static hal_status result_create(product *p, const blas_call *call)
 {
     const blas_number beta = blas_call_beta(call), one = {1, 0};
     const blas_type type = blas_call_type(call);
-    const blas_matrix c = {
-        .data = call->c, .type = type, .rows = call->m, .columns = call->n, .leading = call->ldc};
+    const blas_matrix c = {.count = call->batch,
+                           .stride = call->stride_c,
+                           .data = call->c,
+                           .type = type,
+                           .rows = call->m,
+                           .columns = call->n,
+                           .leading = call->ldc};
     const bool is_real = beta.im == 0;
     p->beta = is_real ? beta.re : 1;
     p->is_in_place = is_real && blas_result_triangle(call) == 0 &&
@@ -106,7 +111,7 @@ static hal_status result_create(product *p, const blas_call *call)
         return HAL_OK;
     }
     if (is_real && beta.re == 0) {
-        return blas_operand_create(p->lane, type, call->m, call->n, &p->result);
+        return blas_operand_create(p->lane, type, call->batch, call->m, call->n, &p->result);
     }
     return blas_operand_load(p->lane, &c, is_real ? one : beta, BLAS_PAIRS, false, &p->result);
 }

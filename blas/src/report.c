@@ -48,7 +48,7 @@ static blas_function *handler_find(const blas_call *call, const char *name)
 
 static void report_to_fortran(const blas_call *call, int position)
 {
-    char name[16] = "";
+    char name[24] = "";
     const char *lower = blas_routines[call->routine].name;
     size_t length = 0;
     for (; lower[length]; length++) {
@@ -77,7 +77,7 @@ static void report_to_fortran(const blas_call *call, int position)
 
 void blas_report_cblas(const blas_call *call, int position)
 {
-    char name[24];
+    char name[32];
     snprintf(name, sizeof name, "cblas_%s", blas_routines[call->routine].name);
     c_handler *handler = NULL;
     if (call->is_64) {
@@ -95,15 +95,16 @@ void blas_report_cblas(const blas_call *call, int position)
 
 /* The position in the row-major call of an argument, given that in the transposed one: operands,
  * and so their lengths, have changed places. */
-static int row_major_position(blas_kind kind, int position)
+static int row_major_position(const blas_call *call, int position)
 {
     static const int product[] = {4, 5, 9, 11}, symmetric[] = {4, 5}, triangular[] = {6, 7};
+    static const int strided[] = {4, 5, 9, 12, 10, 13};
     const int *pairs = NULL;
     size_t count = 2;
-    switch (kind) {
+    switch (blas_call_kind(call)) {
     case BLAS_GEMM:
-        pairs = product;
-        count = 4;
+        pairs = blas_call_is_strided(call) ? strided : product;
+        count = blas_call_is_strided(call) ? 6 : 4;
         break;
     case BLAS_GEMMT:
         pairs = product + 2;
@@ -141,9 +142,8 @@ void blas_report(const blas_call *call, int position)
         *variable = 1;
     }
     position++;
-    blas_report_cblas(call, call->is_row_major && !variable
-                                ? row_major_position(blas_call_kind(call), position)
-                                : position);
+    blas_report_cblas(call, call->is_row_major && !variable ? row_major_position(call, position)
+                                                            : position);
     if (variable) {
         *variable = kept;
     }

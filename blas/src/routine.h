@@ -22,9 +22,9 @@ typedef enum blas_kind {
 /* Element types, in the order of the standard's letters s, d, c, z. */
 typedef enum blas_type { BLAS_TYPE_s, BLAS_TYPE_d, BLAS_TYPE_c, BLAS_TYPE_z } blas_type;
 
-/* One row for each routine: a macro for its arguments, of which there are six shapes; the letter of
- * its type; its name without that letter; its kind; and for rank-k updates the letter of the type
- * of beta (syrk, herk: of alpha as well), which is real for the Hermitian ones. */
+/* One row for each routine: a macro for its arguments, of which there are eight shapes; the letter
+ * of its type; its name without that letter; its kind; and for rank-k updates the letter of the
+ * type of beta (syrk, herk: of alpha as well), which is real for the Hermitian ones. */
 #define BLAS_ALL_TYPES(ROW, name, kind) \
     ROW(s, name, kind, s)               \
     ROW(d, name, kind, d)               \
@@ -37,22 +37,24 @@ typedef enum blas_type { BLAS_TYPE_s, BLAS_TYPE_d, BLAS_TYPE_c, BLAS_TYPE_z } bl
     ROW(c, name, kind, s)                     \
     ROW(z, name, kind, d)
 
-#define BLAS_ROUTINES(GEMM, GEMMT, SYMM, SYRK, SYR2K, TRMM) \
-    BLAS_ALL_TYPES(GEMM, gemm, BLAS_GEMM)                   \
-    BLAS_COMPLEX_TYPES(GEMM, gemm3m, BLAS_GEMM)             \
-    BLAS_ALL_TYPES(GEMMT, gemmt, BLAS_GEMMT)                \
-    BLAS_ALL_TYPES(GEMMT, gemmtr, BLAS_GEMMT)               \
-    BLAS_ALL_TYPES(SYMM, symm, BLAS_SYMM)                   \
-    BLAS_COMPLEX_TYPES(SYMM, hemm, BLAS_HEMM)               \
-    BLAS_ALL_TYPES(SYRK, syrk, BLAS_SYRK)                   \
-    BLAS_HERMITIAN_TYPES(SYRK, herk, BLAS_HERK)             \
-    BLAS_ALL_TYPES(SYR2K, syr2k, BLAS_SYR2K)                \
-    BLAS_HERMITIAN_TYPES(SYR2K, her2k, BLAS_HER2K)          \
-    BLAS_ALL_TYPES(TRMM, trmm, BLAS_TRMM)                   \
-    BLAS_ALL_TYPES(TRMM, trsm, BLAS_TRSM)
+#define BLAS_ROUTINES(GEMM, GEMMT, SYMM, SYRK, SYR2K, TRMM, STRIDED, GROUPS) \
+    BLAS_ALL_TYPES(GEMM, gemm, BLAS_GEMM)                                    \
+    BLAS_COMPLEX_TYPES(GEMM, gemm3m, BLAS_GEMM)                              \
+    BLAS_ALL_TYPES(GEMMT, gemmt, BLAS_GEMMT)                                 \
+    BLAS_ALL_TYPES(GEMMT, gemmtr, BLAS_GEMMT)                                \
+    BLAS_ALL_TYPES(SYMM, symm, BLAS_SYMM)                                    \
+    BLAS_COMPLEX_TYPES(SYMM, hemm, BLAS_HEMM)                                \
+    BLAS_ALL_TYPES(SYRK, syrk, BLAS_SYRK)                                    \
+    BLAS_HERMITIAN_TYPES(SYRK, herk, BLAS_HERK)                              \
+    BLAS_ALL_TYPES(SYR2K, syr2k, BLAS_SYR2K)                                 \
+    BLAS_HERMITIAN_TYPES(SYR2K, her2k, BLAS_HER2K)                           \
+    BLAS_ALL_TYPES(TRMM, trmm, BLAS_TRMM)                                    \
+    BLAS_ALL_TYPES(TRMM, trsm, BLAS_TRSM)                                    \
+    BLAS_ALL_TYPES(STRIDED, gemm_batch_strided, BLAS_GEMM)                   \
+    BLAS_ALL_TYPES(GROUPS, gemm_batch, BLAS_GEMM)
 
 /* The rows of BLAS_ROUTINES with one macro for all shapes. */
-#define BLAS_EACH_ROUTINE(ROW) BLAS_ROUTINES(ROW, ROW, ROW, ROW, ROW, ROW)
+#define BLAS_EACH_ROUTINE(ROW) BLAS_ROUTINES(ROW, ROW, ROW, ROW, ROW, ROW, ROW, ROW)
 
 #define BLAS_ROUTINE_ID(letter, name, kind, scalar) BLAS_ROUTINE_##letter##name,
 typedef enum blas_routine { BLAS_EACH_ROUTINE(BLAS_ROUTINE_ID) BLAS_ROUTINE_COUNT } blas_routine;

@@ -37,7 +37,7 @@ __attribute__((constructor)) static void policy_choose(void)
 /* Whether the host computes it, whatever the model would say. */
 static bool is_for_host(const blas_call *call)
 {
-    return chosen != POLICY_ALWAYS && blas_host_has(call->routine) &&
+    return chosen != POLICY_ALWAYS && blas_host_has(call) &&
            (chosen == POLICY_NEVER || blas_call_operations(call) < HOST_OPERATIONS);
 }
 
@@ -47,7 +47,7 @@ static bool device_is_faster(const blas_call *call)
     if (chosen != POLICY_MODEL) {
         return chosen == POLICY_ALWAYS;
     }
-    if (!blas_host_has(call->routine)) {
+    if (!blas_host_has(call)) {
         return blas_call_operations(call) >= PLAIN_OPERATIONS;
     }
     const blas_times times = blas_model_times(call);

@@ -76,7 +76,8 @@ static hal_status inverses_create(solver *s)
         }
     }
     if (status == HAL_OK) {
-        const blas_matrix stored = {.data = all,
+        const blas_matrix stored = {.count = 1,
+                                    .data = all,
                                     .type = type,
                                     .rows = BLAS_BLOCK,
                                     .columns = blocks * BLAS_BLOCK,
@@ -154,7 +155,7 @@ static hal_status solve_loaded(solver *s, const blas_call *call, bool is_left)
     HAL_TRY(
         blas_operand_load(s->lane, &s->a, (blas_number){1, 0}, BLAS_EXPANDED, true, &s->triangle));
     HAL_TRY(inverses_create(s));
-    HAL_TRY(blas_operand_create(s->lane, type, width, rows, &s->scratch));
+    HAL_TRY(blas_operand_create(s->lane, type, 1, width, rows, &s->scratch));
     HAL_TRY(solve_range(s, 0, s->order));
     return blas_operand_store(s->lane, &s->unknowns, call, !is_left);
 }

@@ -97,10 +97,28 @@ static void call_letters(blas_call *c, blas_kind kind, bool is_complex)
     }
 }
 
+/* Up to 4 products in memory one after the other, sometimes with one A or B for all. */
+static void repeat(random_call *made, blas_type type, int64_t b_columns, int64_t a_columns)
+{
+    blas_call *c = &made->call;
+    c->batch = 1 + random_bits() % 4;
+    c->stride_a = random_bits() % 4 ? made->a.leading * a_columns : 0;
+    c->stride_b = random_bits() % 4 ? made->b.leading * b_columns : 0;
+    c->stride_c = made->c.leading * c->n;
+    matrix_memory *const all[3] = {&made->a, &made->b, &made->c};
+    const int64_t columns[3] = {a_columns, b_columns, c->n};
+    for (int i = 0; i < 3; i++) {
+        const int64_t leading = all[i]->leading, count = c->batch * columns[i];
+        free(all[i]->data);
+        *all[i] = memory_create(type, leading, count);
+        all[i]->leading = leading;
+    }
+}
+
 static void random_call_create(random_call *made, int64_t most)
 {
     blas_call *c = &made->call;
-    *c = (blas_call){.routine = (blas_routine)(random_bits() % BLAS_ROUTINE_COUNT)};
+    *c = (blas_call){.routine = (blas_routine)(random_bits() % BLAS_ROUTINE_COUNT), .batch = 1};
     const blas_kind kind = blas_call_kind(c);
     const blas_type type = blas_call_type(c);
     const bool has_side = kind == BLAS_SYMM || kind == BLAS_HEMM || kind >= BLAS_TRMM;
@@ -129,6 +147,9 @@ static void random_call_create(random_call *made, int64_t most)
         strengthen_diagonal(&made->a, type, order);
     }
     made->c = memory_create(type, c->m, c->n);
+    if (c->routine >= BLAS_ROUTINE_sgemm_batch_strided) {
+        repeat(made, type, made->b.columns, made->a.columns);
+    }
     random_scalar(made->alpha, type); /* the real part comes first in memory: real ones fit too */
     random_scalar(made->beta, type);
     c->alpha = made->alpha;
@@ -150,16 +171,67 @@ static void random_call_destroy(random_call *made)
 
 static void describe(const blas_call *c, char text[96])
 {
-    snprintf(text, 96, "%-8s %c%c%c%c%c %5lld %5lld %5lld", blas_routines[c->routine].name,
+    snprintf(text, 96, "%-18s %c%c%c%c%c %5lld %5lld %5lld x%lld", blas_routines[c->routine].name,
              c->side ? c->side : '-', c->uplo, c->transa, c->transb, c->diag, (long long)c->m,
-             (long long)c->n, (long long)c->k);
+             (long long)c->n, (long long)c->k, (long long)c->batch);
 }
 
 static blas_function *routine_of(void *library, blas_routine routine, bool is_wide)
 {
-    char name[24];
+    char name[32];
     snprintf(name, sizeof name, "%s%s", blas_routines[routine].name, is_wide ? "_64_" : "_");
     return blas_function_at(dlsym(library, name));
+}
+
+typedef void groups_function(const char *, const char *, const void *, const void *, const void *,
+                             const void *, const void *const *, const void *, const void *const *,
+                             const void *, const void *, void *const *, const void *, const void *,
+                             const void *);
+
+/* gemm_batch: the first product is a group, an empty one follows, then the others in reverse. */
+static void invoke_groups(blas_function *function, const blas_call *call, bool is_wide)
+{
+    const int64_t values[6] = {call->m, call->n, call->k, call->lda, call->ldb, call->ldc};
+    const size_t bytes = blas_type_bytes(blas_call_type(call));
+    const void *a[4], *b[4];
+    void *c[4];
+    char letters[2][3], scalars[2][3 * 16];
+    int64_t wide[8][3] = {{0}};
+    int32_t narrow[8][3];
+    for (int64_t i = 0; i < call->batch; i++) {
+        const blas_call one = blas_call_product(call, i == 0 ? 0 : call->batch - i);
+        a[i] = one.a;
+        b[i] = one.b;
+        c[i] = one.c;
+    }
+    wide[6][0] = 3;
+    wide[7][0] = 1;
+    wide[7][2] = call->batch - 1;
+    for (int group = 0; group < 3; group++) {
+        letters[0][group] = call->transa;
+        letters[1][group] = call->transb;
+        memcpy(scalars[0] + (size_t)group * bytes, call->alpha, bytes);
+        memcpy(scalars[1] + (size_t)group * bytes, call->beta, bytes);
+        for (int i = 0; i < 8; i++) {
+            wide[i][group] = i < 6 ? values[i] : wide[i][group];
+            narrow[i][group] = (int32_t)wide[i][group];
+        }
+    }
+    const void *l[8];
+    for (int i = 0; i < 8; i++) {
+        l[i] = is_wide ? (const void *)wide[i] : narrow[i];
+    }
+    ((groups_function *)function)(letters[0], letters[1], l[0], l[1], l[2], scalars[0], a, l[3], b,
+                                  l[4], scalars[1], c, l[5], l[6], l[7]);
+}
+
+static bool invoke(blas_function *function, const blas_call *call, bool is_wide)
+{
+    if (call->routine < BLAS_ROUTINE_sgemm_batch) {
+        return blas_invoke(function, call, is_wide);
+    }
+    invoke_groups(function, call, is_wide);
+    return true;
 }
 
 /* The largest difference in units of the precision times the inner length, relative to the largest
@@ -169,7 +241,7 @@ static double difference(const random_call *made, const void *expected)
     const blas_call *c = &made->call;
     const blas_type type = blas_call_type(c);
     double worst = 0, largest = 1;
-    for (int64_t i = 0; i < made->c.leading * c->n; i++) {
+    for (int64_t i = 0; i < made->c.leading * made->c.columns; i++) {
         const blas_number x = blas_number_load(expected, type, i);
         const blas_number y = blas_number_load(c->c, type, i);
         const double size = fabs(x.re) + fabs(x.im);
@@ -192,7 +264,7 @@ static int check_one(void *library, int64_t order)
     memcpy(expected, given, bytes);
     const bool is_wide = random_bits() % 2;
     blas_function *routine = routine_of(library, made.call.routine, is_wide);
-    int failed = !routine || !blas_invoke(routine, &made.call, is_wide);
+    int failed = !routine || !invoke(routine, &made.call, is_wide);
     made.call.c = expected;
     if (!blas_call_is_empty(&made.call)) {
         blas_plain_compute(&made.call);
@@ -234,7 +306,7 @@ static void time_one(void *library, int64_t order, timing *made)
     random_call call;
     do {
         random_call_create(&call, order);
-    } while ((!blas_host_has(call.call.routine) || blas_call_is_empty(&call.call)) &&
+    } while ((!blas_host_has(&call.call) || blas_call_is_empty(&call.call)) &&
              (random_call_destroy(&call), true));
     blas_function *routine = routine_of(library, call.call.routine, false);
     const blas_type type = blas_call_type(&call.call);
@@ -247,7 +319,7 @@ static void time_one(void *library, int64_t order, timing *made)
     for (int turn = 0; turn < 3 || (turn < 200 && now() - begin < 0.02); turn++) {
         memcpy(call.call.c, kept, bytes);
         double start = now();
-        blas_invoke(routine, &call.call, false);
+        invoke(routine, &call.call, false);
         made->ours = fmin(made->ours, now() - start);
         memcpy(call.call.c, kept, bytes);
         start = now();
