@@ -70,6 +70,7 @@ bool blas_lane_is_in_place(void)
 static void lane_destroy(blas_lane *lane)
 {
     ops_context_destroy(lane->context);
+    hal_buffer_release(lane->finished_buffer);
     hal_queue_destroy(lane->queue);
     free(lane);
 }
@@ -85,12 +86,29 @@ static hal_status lane_create(hal_device *on, blas_lane **lane)
     if (status == HAL_OK) {
         status = ops_context_create(made->queue, &made->context);
     }
+    if (status == HAL_OK && is_in_place) {
+        const hal_memory_handle handle = {.size = sizeof handle,
+                                          .kind = HAL_HANDLE_HOST,
+                                          .handle = (uintptr_t)&made->finished,
+                                          .bytes = sizeof made->finished,
+                                          .access = HAL_ACCESS_READ_WRITE};
+        status = hal_buffer_import(on, &handle, NULL, NULL, &made->finished_buffer);
+    }
     if (status != HAL_OK) {
         lane_destroy(made);
         return status;
     }
     *lane = made;
     return HAL_OK;
+}
+
+hal_status blas_lane_wait(blas_lane *lane)
+{
+    const uint32_t serial = ++lane->serial;
+    const hal_range all = {lane->finished_buffer, 0, sizeof lane->finished};
+    hal_queue_fill(lane->queue, all, serial); /* without it, the wait tells */
+    const hal_status status = hal_queue_wait(lane->queue, HAL_WAIT_FOREVER);
+    return *(volatile uint32_t *)&lane->finished == serial ? HAL_OK : status;
 }
 
 hal_status blas_lane_acquire(blas_lane **lane)

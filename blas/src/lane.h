@@ -8,8 +8,11 @@
 typedef struct blas_lane {
     hal_queue *queue;
     ops_context *context;
-    bool is_in_place;       /* the device computes on the host's memory without a copy */
-    struct blas_lane *next; /* of the free ones */
+    bool is_in_place;            /* the device computes on the host's memory without a copy */
+    uint32_t serial;             /* of the last call that was waited for */
+    uint32_t finished;           /* the last one whose work has ended, which the device writes */
+    hal_buffer *finished_buffer; /* of it; null where lanes are not in place */
+    struct blas_lane *next;      /* of the free ones */
 } blas_lane;
 
 /* Takes a lane of the device that HAL_BACKEND selects, which the first call opens; the cpu plugin
@@ -18,6 +21,11 @@ typedef struct blas_lane {
  * Ownership: the caller's, until blas_lane_release. Threads: any.
  * Errors: those of hal_device_open, hal_queue_create and ops_context_create. */
 hal_status blas_lane_acquire(blas_lane **lane);
+
+/* Waits for the work of a lane that is in place. A device that is lost after it has finished the work
+ * has not failed: what was added to the host's memory must not be added again.
+ * Threads: the lane's. Errors: those of hal_queue_wait. */
+hal_status blas_lane_wait(blas_lane *lane);
 
 /* Returns a lane; after a failed call its queue is waited for and not used again. Threads: any. */
 void blas_lane_release(blas_lane *lane, bool has_failed);

@@ -116,14 +116,6 @@ static hal_status result_create(product *p, const blas_call *call)
     return blas_operand_load(p->lane, &c, is_real ? one : beta, BLAS_PAIRS, false, &p->result);
 }
 
-/* A wait that fails says little about work that has written C, which must not be added to again:
- * it is asked twice. */
-static hal_status result_wait(blas_lane *lane)
-{
-    const hal_status status = hal_queue_wait(lane->queue, HAL_WAIT_FOREVER);
-    return status == HAL_OK ? status : hal_queue_wait(lane->queue, HAL_WAIT_FOREVER);
-}
-
 hal_status blas_product_compute(blas_lane *lane, const blas_call *call)
 {
     if (blas_call_kind(call) == BLAS_TRSM) {
@@ -139,7 +131,7 @@ hal_status blas_product_compute(blas_lane *lane, const blas_call *call)
     }
     if (status == HAL_OK) {
         status =
-            p.is_in_place ? result_wait(lane) : blas_operand_store(lane, &p.result, call, false);
+            p.is_in_place ? blas_lane_wait(lane) : blas_operand_store(lane, &p.result, call, false);
     }
     ops_tensor_release(&p.result);
     return status;
