@@ -1,6 +1,8 @@
 /* Arguments of calls: values of scalars and the checks of the reference implementation. */
 #include "call.h"
 
+#include "half.h"
+
 blas_kind blas_call_kind(const blas_call *call)
 {
     return blas_routines[call->routine].kind;
@@ -9,6 +11,11 @@ blas_kind blas_call_kind(const blas_call *call)
 blas_type blas_call_type(const blas_call *call)
 {
     return blas_routines[call->routine].type;
+}
+
+blas_type blas_call_operands(const blas_call *call)
+{
+    return blas_routines[call->routine].operands;
 }
 
 bool blas_call_is_strided(const blas_call *call)
@@ -35,6 +42,9 @@ static blas_number number_at(const void *value, blas_type type, bool is_complex)
     const bool is_double = blas_type_real_bytes(type) == sizeof(double);
     const float *single = value;
     const double *wide = value;
+    if (type == BLAS_TYPE_h) {
+        return (blas_number){blas_f16_load(*(const uint16_t *)value), 0};
+    }
     return (blas_number){is_double ? wide[0] : (double)single[0], !is_complex ? 0
                                                                   : is_double ? wide[1]
                                                                               : (double)single[1]};

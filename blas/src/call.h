@@ -30,7 +30,8 @@ typedef struct blas_number {
 } blas_number;
 
 blas_kind blas_call_kind(const blas_call *call);
-blas_type blas_call_type(const blas_call *call);
+blas_type blas_call_type(const blas_call *call);     /* of C */
+blas_type blas_call_operands(const blas_call *call); /* of A and B */
 
 /* Whether the arguments are those of gemm_batch_strided. */
 bool blas_call_is_strided(const blas_call *call);

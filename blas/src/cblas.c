@@ -23,6 +23,12 @@ static void cblas_run(int layout, blas_call call)
 #define ADDRESS_d(name) &name
 #define ADDRESS_c(name) name
 #define ADDRESS_z(name) name
+#define SCALAR_h(name) const uint16_t name
+#define SCALAR_sh(name) const float name
+#define SCALAR_sb(name) const float name
+#define ADDRESS_h(name) &name
+#define ADDRESS_sh(name) &name
+#define ADDRESS_sb(name) &name
 #define SCALARS_s(name) const float *name
 #define SCALARS_d(name) const double *name
 #define SCALARS_c(name) const void *name

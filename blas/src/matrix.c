@@ -1,6 +1,8 @@
 /* Operands of calls, their elements, and copies with every element in place; see matrix.h. */
 #include "matrix.h"
 
+#include "half.h"
+
 #include <string.h>
 
 static blas_matrix general(const blas_call *call, const void *data, int64_t leading, int64_t rows,
@@ -8,7 +10,7 @@ static blas_matrix general(const blas_call *call, const void *data, int64_t lead
 {
     return (blas_matrix){.count = 1,
                          .data = data,
-                         .type = blas_call_type(call),
+                         .type = blas_call_operands(call),
                          .structure = BLAS_GENERAL,
                          .rows = rows,
                          .columns = columns,
@@ -144,6 +146,10 @@ blas_number blas_number_load(const void *data, blas_type type, int64_t index)
     case BLAS_TYPE_c:
         return (blas_number){(double)((const float *)data)[2 * index],
                              (double)((const float *)data)[2 * index + 1]};
+    case BLAS_TYPE_h:
+        return (blas_number){blas_f16_load(((const uint16_t *)data)[index]), 0};
+    case BLAS_TYPE_b:
+        return (blas_number){blas_bf16_load(((const uint16_t *)data)[index]), 0};
     case BLAS_TYPE_z:
         break;
     }
@@ -162,6 +168,12 @@ void blas_number_store(void *data, blas_type type, int64_t index, blas_number va
     case BLAS_TYPE_c:
         ((float *)data)[2 * index] = (float)value.re;
         ((float *)data)[2 * index + 1] = (float)value.im;
+        break;
+    case BLAS_TYPE_h:
+        ((uint16_t *)data)[index] = blas_f16_store(value.re);
+        break;
+    case BLAS_TYPE_b:
+        ((uint16_t *)data)[index] = blas_bf16_store(value.re);
         break;
     case BLAS_TYPE_z:
         ((double *)data)[2 * index] = value.re;
@@ -231,7 +243,7 @@ static void copy_line(const blas_matrix *matrix, const element_place *place, int
         }
     } else {
         for (int64_t i = 0; i < count; i++) {
-            memcpy((char *)target + i * 16, source + i * step * 16, 16);
+            memcpy((char *)target + i * (int64_t)bytes, source + i * step * (int64_t)bytes, bytes);
         }
     }
     if (place->is_conjugated && blas_type_is_complex(matrix->type)) {

@@ -6,7 +6,10 @@
 
 static hal_type real_type(blas_type type)
 {
-    return blas_type_real_bytes(type) == sizeof(double) ? HAL_TYPE_F64 : HAL_TYPE_F32;
+    return type == BLAS_TYPE_h                            ? HAL_TYPE_F16
+           : type == BLAS_TYPE_b                          ? HAL_TYPE_BF16
+           : blas_type_real_bytes(type) == sizeof(double) ? HAL_TYPE_F64
+                                                          : HAL_TYPE_F32;
 }
 
 /* The reals of an element. */

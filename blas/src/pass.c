@@ -115,27 +115,30 @@ __asm__(".text\n"
 #define PASS_C(name) PASS_NAME("cblas_" #name) PASS_NAME("cblas_" #name "_64")
 #define PASS(name) PASS_FORTRAN(name) PASS_C(name)
 
-#define PASS_REAL(s)                                                                  \
-    PASS(s##rotg)                                                                     \
-    PASS(s##rotmg)                                                                    \
-    PASS(s##rot)                                                                      \
-    PASS(s##rotm)                                                                     \
-    PASS(s##dot) PASS(s##nrm2) PASS(s##asum) PASS(s##ger) PASS(s##symv) PASS(s##sbmv) \
-        PASS(s##spmv) PASS(s##syr) PASS(s##spr) PASS(s##syr2) PASS(s##spr2)
-#define PASS_COMPLEX(c)                                                                       \
-    PASS(c##rotg)                                                                             \
-    PASS_FORTRAN(c##dotu)                                                                     \
-    PASS_FORTRAN(c##dotc)                                                                     \
-    PASS_C(c##dotu_sub)                                                                       \
-    PASS_C(c##dotc_sub) PASS(c##geru) PASS(c##gerc) PASS(c##hemv) PASS(c##hbmv) PASS(c##hpmv) \
-        PASS(c##her) PASS(c##hpr) PASS(c##her2) PASS(c##hpr2)
-#define PASS_ALL(t)                                                                         \
-    PASS(t##swap)                                                                           \
-    PASS(t##scal)                                                                           \
-    PASS(t##copy)                                                                           \
-    PASS(t##axpy)                                                                           \
-    PASS(t##axpby) PASS(i##t##amax) PASS(t##gemv) PASS(t##gbmv) PASS(t##trmv) PASS(t##tbmv) \
-        PASS(t##tpmv) PASS(t##trsv) PASS(t##tbsv) PASS(t##tpsv)
+#define PASS_REAL(s)                                                                   \
+    PASS(s##rotg)                                                                      \
+    PASS(s##rotmg)                                                                     \
+    PASS(s##rot)                                                                       \
+    PASS(s##rotm)                                                                      \
+    PASS(s##dot)                                                                       \
+    PASS(s##nrm2) PASS(s##asum) PASS(s##ger) PASS(s##symv) PASS(s##sbmv) PASS(s##spmv) \
+        PASS(s##syr) PASS(s##spr) PASS(s##syr2) PASS(s##spr2)
+#define PASS_COMPLEX(c)                                                                \
+    PASS(c##rotg)                                                                      \
+    PASS_FORTRAN(c##dotu)                                                              \
+    PASS_FORTRAN(c##dotc)                                                              \
+    PASS_C(c##dotu_sub)                                                                \
+    PASS_C(c##dotc_sub)                                                                \
+    PASS(c##geru) PASS(c##gerc) PASS(c##hemv) PASS(c##hbmv) PASS(c##hpmv) PASS(c##her) \
+        PASS(c##hpr) PASS(c##her2) PASS(c##hpr2)
+#define PASS_ALL(t)                                                                        \
+    PASS(t##swap)                                                                          \
+    PASS(t##scal)                                                                          \
+    PASS(t##copy)                                                                          \
+    PASS(t##axpy)                                                                          \
+    PASS(t##axpby)                                                                         \
+    PASS(i##t##amax) PASS(t##gemv) PASS(t##gbmv) PASS(t##trmv) PASS(t##tbmv) PASS(t##tpmv) \
+        PASS(t##trsv) PASS(t##tbsv) PASS(t##tpsv)
 
 PASS_REAL(s)
 PASS_REAL(d)

@@ -19,11 +19,29 @@ typedef enum blas_kind {
     BLAS_TRSM
 } blas_kind;
 
-/* Element types, in the order of the standard's letters s, d, c, z. */
-typedef enum blas_type { BLAS_TYPE_s, BLAS_TYPE_d, BLAS_TYPE_c, BLAS_TYPE_z } blas_type;
+/* Element types: the standard's letters s, d, c, z, then h for F16 and b for BF16. */
+typedef enum blas_type {
+    BLAS_TYPE_s,
+    BLAS_TYPE_d,
+    BLAS_TYPE_c,
+    BLAS_TYPE_z,
+    BLAS_TYPE_h,
+    BLAS_TYPE_b,
+    BLAS_TYPE_sh = BLAS_TYPE_s, /* of results and scalars, where A and B are narrower */
+    BLAS_TYPE_sb = BLAS_TYPE_s
+} blas_type;
 
-/* One row for each routine: a macro for its arguments, of which there are eight shapes; the letter
- * of its type; its name without that letter; its kind; and for rank-k updates the letter of the
+/* The types of A and B of routines with that prefix. */
+#define BLAS_OPERANDS_s BLAS_TYPE_s
+#define BLAS_OPERANDS_d BLAS_TYPE_d
+#define BLAS_OPERANDS_c BLAS_TYPE_c
+#define BLAS_OPERANDS_z BLAS_TYPE_z
+#define BLAS_OPERANDS_h BLAS_TYPE_h
+#define BLAS_OPERANDS_sh BLAS_TYPE_h
+#define BLAS_OPERANDS_sb BLAS_TYPE_b
+
+/* One row for each routine: a macro for its arguments, of which there are eight shapes; the letters
+ * of its types; its name without them; its kind; and for rank-k updates the letter of the
  * type of beta (syrk, herk: of alpha as well), which is real for the Hermitian ones. */
 #define BLAS_ALL_TYPES(ROW, name, kind) \
     ROW(s, name, kind, s)               \
@@ -50,6 +68,9 @@ typedef enum blas_type { BLAS_TYPE_s, BLAS_TYPE_d, BLAS_TYPE_c, BLAS_TYPE_z } bl
     BLAS_HERMITIAN_TYPES(SYR2K, her2k, BLAS_HER2K)                           \
     BLAS_ALL_TYPES(TRMM, trmm, BLAS_TRMM)                                    \
     BLAS_ALL_TYPES(TRMM, trsm, BLAS_TRSM)                                    \
+    GEMM(h, gemm, BLAS_GEMM, h)                                              \
+    GEMM(sh, gemm, BLAS_GEMM, s)                                             \
+    GEMM(sb, gemm, BLAS_GEMM, s)                                             \
     BLAS_ALL_TYPES(STRIDED, gemm_batch_strided, BLAS_GEMM)                   \
     BLAS_ALL_TYPES(GROUPS, gemm_batch, BLAS_GEMM)
 
@@ -62,20 +83,23 @@ typedef enum blas_routine { BLAS_EACH_ROUTINE(BLAS_ROUTINE_ID) BLAS_ROUTINE_COUN
 typedef struct blas_routine_info {
     const char *name; /* such as "dgemm" */
     blas_kind kind;
-    blas_type type;
+    blas_type type;     /* of C, and of scalars but for the real ones of Hermitian updates */
+    blas_type operands; /* of A and B */
 } blas_routine_info;
 
 extern const blas_routine_info blas_routines[BLAS_ROUTINE_COUNT];
 
 static inline bool blas_type_is_complex(blas_type type)
 {
-    return type >= BLAS_TYPE_c;
+    return type == BLAS_TYPE_c || type == BLAS_TYPE_z;
 }
 
 /* Of the real type that an element is, or consists of. */
 static inline size_t blas_type_real_bytes(blas_type type)
 {
-    return type == BLAS_TYPE_s || type == BLAS_TYPE_c ? sizeof(float) : sizeof(double);
+    return type == BLAS_TYPE_h || type == BLAS_TYPE_b   ? sizeof(uint16_t)
+           : type == BLAS_TYPE_s || type == BLAS_TYPE_c ? sizeof(float)
+                                                        : sizeof(double);
 }
 
 static inline size_t blas_type_bytes(blas_type type)

@@ -120,7 +120,7 @@ static void random_call_create(random_call *made, int64_t most)
     blas_call *c = &made->call;
     *c = (blas_call){.routine = (blas_routine)(random_bits() % BLAS_ROUTINE_COUNT), .batch = 1};
     const blas_kind kind = blas_call_kind(c);
-    const blas_type type = blas_call_type(c);
+    const blas_type type = blas_call_operands(c);
     const bool has_side = kind == BLAS_SYMM || kind == BLAS_HEMM || kind >= BLAS_TRMM;
     call_letters(c, kind, blas_type_is_complex(type));
     c->m = random_length(most);
@@ -146,12 +146,13 @@ static void random_call_create(random_call *made, int64_t most)
     if (kind == BLAS_TRSM) {
         strengthen_diagonal(&made->a, type, order);
     }
-    made->c = memory_create(type, c->m, c->n);
+    made->c = memory_create(blas_call_type(c), c->m, c->n);
     if (c->routine >= BLAS_ROUTINE_sgemm_batch_strided) {
         repeat(made, type, made->b.columns, made->a.columns);
     }
-    random_scalar(made->alpha, type); /* the real part comes first in memory: real ones fit too */
-    random_scalar(made->beta, type);
+    /* The real part comes first in memory: real ones fit too. */
+    random_scalar(made->alpha, blas_call_type(c));
+    random_scalar(made->beta, blas_call_type(c));
     c->alpha = made->alpha;
     c->beta = kind >= BLAS_TRMM ? NULL : made->beta;
     c->a = made->a.data;
@@ -249,7 +250,9 @@ static double difference(const random_call *made, const void *expected)
         largest = size > largest ? size : largest;
         worst = apart > worst || apart != apart ? apart : worst;
     }
-    const double unit = blas_type_real_bytes(type) == sizeof(double) ? 0x1p-53 : 0x1p-24;
+    const double unit = type == BLAS_TYPE_h                            ? 0x1p-11
+                        : blas_type_real_bytes(type) == sizeof(double) ? 0x1p-53
+                                                                       : 0x1p-24;
     const int64_t inner = c->side ? (c->side == 'L' ? c->m : c->n) : c->k;
     return worst / largest / unit / (double)(inner + 8);
 }
