@@ -3,6 +3,7 @@
 #define BLAS_SRC_HALF_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ static inline double blas_round(double value, int digits, int lowest)
     frexp(value, &exponent);
     exponent = (exponent - 1 < lowest ? lowest : exponent - 1) - (digits - 1);
     const double scaled = ldexp(value, -exponent), down = floor(scaled), rest = scaled - down;
-    const int is_up = rest > 0.5 || (rest == 0.5 && fmod(down, 2) != 0);
+    const bool is_up = rest > 0.5 || (rest == 0.5 && fmod(down, 2) != 0);
     return copysign(ldexp(down + is_up, exponent), value);
 }
 

@@ -22,8 +22,8 @@ typedef struct blas_lane {
  * Errors: those of hal_device_open, hal_queue_create and ops_context_create. */
 hal_status blas_lane_acquire(blas_lane **lane);
 
-/* Waits for the work of a lane that is in place. A device that is lost after it has finished the work
- * has not failed: what was added to the host's memory must not be added again.
+/* Waits for the work of a lane that is in place. A device that is lost after it has finished the
+ * work has not failed: what was added to the host's memory must not be added again.
  * Threads: the lane's. Errors: those of hal_queue_wait. */
 hal_status blas_lane_wait(blas_lane *lane);
 
