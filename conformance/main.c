@@ -321,7 +321,7 @@ int main(int count, char **arguments)
         return parsed < 0 ? 0 : 2;
     }
     if (options.levels == CASE_LEVEL_SANITIZE) {
-        setenv("HAL_SANITIZE", "bounds", 1); /* of the processes that run cases */
+        setenv("HAL_SANITIZE", "bounds,race,math,nan", 1); /* of the processes that run cases */
     }
     case_list list = {.seed = options.seed};
     case_list_fill(&list);

@@ -139,5 +139,180 @@ const sanitize_fault sanitize_faults[] = {
      .right = "0",
      .wrong = "255",
      .words = {BOUNDS, "load f32 x[", "binding \"x\" of 256 elements, index 256", "256 times"}},
+    {.name = "math/division_by_zero",
+     .check = "math",
+     .text = IDS "%t = load u32 z[%i]\n%o = constant u32 @\n%d = sub u32 %t, %o\n"
+                 "%q = div u32 %i, %d\nstore z[%i], %q\n",
+     .right = "0",
+     .wrong = "1",
+     .words = {"division by zero", " = div u32 %", " and 0", "256 times"}},
+    {.name = "math/remainder_by_zero",
+     .check = "math",
+     .text = IDS "%s = cast i32 %i\n%o = constant i32 @\n%d = sub i32 %s, %o\n"
+                 "%q = rem i32 %s, %d\n%u = cast u32 %q\nstore z[%i], %u\n",
+     .right = "-7",
+     .wrong = "7",
+     .words = {"division by zero", " = rem i32 %", "of 7 and 0",
+               "work-item (7, 0, 0) of group (0, 0, 0)"}},
+    {.name = "math/quotient_of_the_smallest",
+     .check = "math",
+     .text = IDS "%s = constant i32 -2147483648\n%n = cast i32 %i\n%m = neg i32 %n\n"
+                 "%o = constant i32 @\n%d = sub i32 %m, %o\n%q = div i32 %s, %d\n"
+                 "%u = cast u32 %q\nstore z[%i], %u\n",
+     .right = "2",
+     .wrong = "1",
+     .words = {"quotient of the smallest integer and -1", " = div i32 %", "of -2147483648 and -1",
+               "work-item (0, 0, 0) of group (0, 0, 0)"}},
+    {.name = "math/shift_by_the_width",
+     .check = "math",
+     .text = IDS "%n = constant u32 @\n%w = shr u32 %l, %n\n%v = shl u32 %c1, %w\n"
+                 "store z[%i], %v\n",
+     .right = "1",
+     .wrong = "0",
+     .words = {"shift by the width or more", " = shl u32 %", "of 1 and "}},
+    {.name = "math/shift_by_a_negative",
+     .check = "math",
+     .text = IDS "%s = cast i32 %c1\n%n = cast i32 %l\n%o = constant i32 @\n%m = and i32 %n, %o\n"
+                 "%d = sub i32 %m, %k\n%v = shr i32 %s, %d\n%u = cast u32 %v\nstore z[%i], %u\n",
+     .right = "15\n%k = constant i32 0",
+     .wrong = "15\n%k = constant i32 1",
+     .words = {"shift by the width or more", " = shr i32 %", "of 1 and -1", "16 times"}},
+    {.name = "math/conversion_of_a_large_float",
+     .check = "math",
+     .text = IDS "%v = load f32 x[%i]\n%n = constant f32 @\n%p = mul f32 %v, %n\n"
+                 "%u = cast i32 %p\n%w = cast u32 %u\nstore z[%i], %w\n",
+     .right = "1073741824.0",
+     .wrong = "0x1.000000p+31",
+     .words = {"conversion of a float out of the integer's range", " = cast i32 %", "256 times"}},
+    {.name = "math/conversion_of_a_negative_float",
+     .check = "math",
+     .text = IDS "%v = load f32 x[%i]\n%n = constant f32 @\n%p = sub f32 %v, %n\n"
+                 "%u = cast u32 %p\nstore z[%i], %u\n",
+     .right = "1.5",
+     .wrong = "3.0",
+     .words = {"conversion of a float out of the integer's range", " = cast u32 %", "of -2"}},
+    {.name = "math/index_overflow",
+     .check = "math",
+     .text =
+         IDS "%n = constant u32 @\n%h = mul u32 %i, %n\n%j = mul u32 %h, %n\n%k = add u32 %j, %i\n"
+             "%v = load f32 x[%k]\nstore y[%i], %v\n",
+     .right = "0",
+     .wrong = "65536",
+     .words = {"index arithmetic that overflows", "load f32 x[", "binding \"x\"", "exactly "}},
+    {.name = "nan/division_of_zeros",
+     .check = "nan",
+     .text = IDS "%v = load f32 x[%i]\n%z = sub f32 %v, %f1\n%w = @ f32 %z, %z\n"
+                 "store y[%i], %w\n",
+     .right = "mul",
+     .wrong = "div",
+     .words = {"NaN or infinity from finite operands", " = div f32 %", "result nan, of 0 and 0"}},
+    {.name = "nan/division_by_zero",
+     .check = "nan",
+     .text = IDS "%v = load f32 x[%i]\n%z = sub f32 %v, %f1\n%w = @ f32 %v, %z\n"
+                 "store y[%i], %w\n",
+     .right = "mul",
+     .wrong = "div",
+     .words = {"NaN or infinity from finite operands", " = div f32 %", "result inf, of 1 and 0"}},
+    {.name = "nan/product_too_large",
+     .check = "nan",
+     .text = IDS "%v = load f32 x[%i]\n%n = constant f32 @\n%p = mul f32 %v, %n\n"
+                 "%q = mul f32 %p, %n\n%m = add f32 %q, %f1\nstore y[%i], %m\n",
+     .right = "0x1.000000p+60",
+     .wrong = "0x1.000000p+70",
+     .words = {"NaN or infinity from finite operands", " = mul f32 %", "result inf"}},
+    {.name = "nan/root_of_a_negative",
+     .check = "nan",
+     .text = IDS "%v = load f32 x[%i]\n%n = constant f32 @\n%d = sub f32 %v, %n\n"
+                 "%q = sqrt f32 %d\nstore y[%i], %q\n",
+     .right = "0.5",
+     .wrong = "2.0",
+     .words = {"NaN or infinity from finite operands", " = sqrt f32 %", "result nan, of -1"}},
+    {.name = "nan/logarithm_of_zero",
+     .check = "nan",
+     .text = IDS "%v = load f32 x[%i]\n%n = constant f32 @\n%d = sub f32 %v, %n\n"
+                 "%q = log f32 %d\nstore y[%i], %q\n",
+     .right = "0.5",
+     .wrong = "1.0",
+     .words = {"NaN or infinity from finite operands", " = log f32 %", "result -inf, of 0"}},
+    {.name = "nan/exponential_too_large",
+     .check = "nan",
+     .text = IDS "%v = load f32 x[%i]\n%n = constant f32 @\n%d = mul f32 %v, %n\n"
+                 "%q = exp f32 %d\nstore y[%i], %q\n",
+     .right = "80.0",
+     .wrong = "100.0",
+     .words = {"NaN or infinity from finite operands", " = exp f32 %", "result inf, of 100"}},
+    {.name = "nan/sum_in_a_loop",
+     .check = "nan",
+     .text = IDS "%n = constant u32 @\n%h = constant f32 0x1.000000p+120\n%a = var f32 %h\n"
+                 "%k = for u32 %c0, %n, %c1\n  %q = get f32 %a\n  %s = add f32 %q, %q\n"
+                 "  set %a, %s\nend\n%t = get f32 %a\nstore y[%i], %t\n",
+     .right = "7",
+     .wrong = "12",
+     .words = {"NaN or infinity from finite operands", " = add f32 %", "result inf", "256 times"}},
+    {.name = "nan/store_beyond_f16",
+     .check = "nan",
+     .text = "shared h f16 64\n" IDS "%v = load f32 x[%i]\n%n = constant f32 @\n"
+             "%d = mul f32 %v, %n\nstore h[%l], %d\nbarrier\n%w = load f32 h[%l]\n"
+             "store y[%i], %w\n",
+     .right = "60000.0",
+     .wrong = "70000.0",
+     .words = {"store of a finite number that becomes NaN or infinity", "(store h[",
+               "shared array \"h\"", "value 70000"}},
+    {.name = "race/missing_barrier",
+     .check = "race",
+     .text = "shared s f32 64\n" IDS "store s[%l], %f1\n@%o = constant u32 63\n"
+             "%r = sub u32 %o, %l\n%v = load f32 s[%r]\nstore y[%i], %v\n",
+     .right = "barrier\n",
+     .wrong = "",
+     .words = {"race", " s[", "shared array \"s\" of 64 elements", ", with work-item"}},
+    {.name = "race/one_element_written_by_all",
+     .check = "race",
+     .text = "shared s f32 64\n" IDS "%n = constant u32 @\n%j = and u32 %l, %n\n"
+             "store s[%j], %f1\nbarrier\n%v = load f32 s[%c0]\nstore y[%i], %v\n",
+     .right = "63",
+     .wrong = "31",
+     .words = {"race", " s[", "shared array \"s\" of 64 elements", ", with work-item"}},
+    {.name = "race/write_after_read",
+     .check = "race",
+     .text = "shared s f32 64\n" IDS "store s[%l], %f1\nbarrier\n%o = constant u32 63\n"
+             "%r = sub u32 %o, %l\n%v = load f32 s[%r]\n@store s[%l], %v\nbarrier\n"
+             "%w = load f32 s[%l]\nstore y[%i], %w\n",
+     .right = "barrier\n",
+     .wrong = "",
+     .words = {"race", " s[", "shared array \"s\" of 64 elements", ", with work-item"}},
+    {.name = "race/loop_without_second_barrier",
+     .check = "race",
+     .text = "shared s f32 64\n" IDS "%n = constant u32 4\n%o = constant u32 63\n"
+             "%r = sub u32 %o, %l\n%a = var f32 %f1\n%k = for u32 %c0, %n, %c1\n"
+             "  store s[%l], %f1\n  barrier\n  %v = load f32 s[%r]\n  set %a, %v\n  @end\n"
+             "%t = get f32 %a\nstore y[%i], %t\n",
+     .right = "barrier\n",
+     .wrong = "",
+     .words = {"race", " s[", "shared array \"s\" of 64 elements", ", with work-item"}},
+    {.name = "race/tree_without_barrier",
+     .check = "race",
+     .text = "shared s f32 64\n" IDS "store s[%l], %f1\nbarrier\n%h = constant u32 32\n"
+             "%in = lt bool %l, %h\n%p = load f32 s[%l] if %in\n%q = load f32 s[%l + 32] if %in\n"
+             "%u = add f32 %p, %q\nstore s[%l], %u if %in\n@%m = constant u32 16\n"
+             "%im = lt bool %l, %m\n%v = load f32 s[%l] if %im\n%w = load f32 s[%l + 16] if %im\n"
+             "%x = add f32 %v, %w\nstore y[%i], %x\n",
+     .right = "barrier\n",
+     .wrong = "",
+     .words = {"race", " s[", "shared array \"s\" of 64 elements", ", with work-item"}},
+    {.name = "race/copy_without_barrier",
+     .check = "race",
+     .text = "shared s f32 64\n" IDS "async_copy 1 s[%l], x[%i]\nasync_commit\nasync_wait 0\n"
+             "@%o = constant u32 63\n%r = sub u32 %o, %l\n%v = load f32 s[%r]\nstore y[%i], %v\n",
+     .right = "barrier\n",
+     .wrong = "",
+     .words = {"race", " s[", "shared array \"s\" of 64 elements", ", with work-item"}},
+    {.name = "race/wide_overlap",
+     .check = "race",
+     .text = "shared s f32 256\n" IDS "%c4 = constant u32 4\n%m = mul u32 %l, %c4\n"
+             "%n = constant u32 @\n%j = and u32 %m, %n\n%v = pack f32x4 %f1, %f1, %f1, %f1\n"
+             "store s[%j], %v\nbarrier\n%w = load f32 s[%l]\nstore y[%i], %w\n",
+     .right = "255",
+     .wrong = "127",
+     .words = {"race", " s[", "shared array \"s\" of 256 elements", ", with work-item"}},
 };
 const size_t sanitize_fault_count = sizeof sanitize_faults / sizeof *sanitize_faults;

@@ -67,8 +67,7 @@ static void value_words(hal_ir_builder *b, hal_ir_value value, hal_ir_value word
     words[1] = hal_ir_cast(b, HAL_TYPE_U32, hal_ir_shr(b, bits, hal_ir_u64(b, 32)));
 }
 
-/* The work-item in its group. */
-static hal_ir_value item_number(const hal_ir_instrumentation *s)
+hal_ir_value hal_ir_item_number(const hal_ir_instrumentation *s)
 {
     const uint32_t *size = s->from->group_size;
     hal_ir_value item = hal_ir_u32(s->b, 0);
@@ -111,6 +110,17 @@ hal_ir_value hal_ir_and_maybe(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
     return y == HAL_IR_NONE ? x : hal_ir_and(b, x, y);
 }
 
+bool hal_ir_take_shared(hal_ir_instrumentation *s, uint64_t bytes)
+{
+    const uint64_t end = ((s->shared_bytes + 15) & ~UINT64_C(15)) + bytes;
+    if (end > s->rewrite.info->shared_bytes) {
+        s->made->unchecked++;
+        return false;
+    }
+    s->shared_bytes = end;
+    return true;
+}
+
 void hal_ir_report_fault(hal_ir_instrumentation *s, hal_ir_fault fault, hal_ir_value wrong,
                          uint32_t memory, hal_ir_value index, hal_ir_value x, hal_ir_value y)
 {
@@ -131,7 +141,7 @@ void hal_ir_report_fault(hal_ir_instrumentation *s, hal_ir_fault fault, hal_ir_v
                                     hal_ir_id(b, HAL_IR_GROUP_ID, 0),
                                     hal_ir_id(b, HAL_IR_GROUP_ID, 1),
                                     hal_ir_id(b, HAL_IR_GROUP_ID, 2),
-                                    item_number(s),
+                                    hal_ir_item_number(s),
                                     index_words[0],
                                     index_words[1],
                                     zero,

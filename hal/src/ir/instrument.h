@@ -17,18 +17,17 @@ enum { /* sets of checks */
 };
 
 /* X(NAME, check, text): what can be wrong at a place. */
-#define HAL_IR_FAULTS(X)                                                                \
-    X(BOUNDS, BOUNDS, "access out of range")                                            \
-    X(SOURCE_BOUNDS, BOUNDS, "copy from out of range")                                  \
-    X(DIVISION, MATH, "division by zero")                                               \
-    X(QUOTIENT, MATH, "quotient of the smallest integer and -1")                        \
-    X(SHIFT, MATH, "shift by the width or more")                                        \
-    X(CONVERSION, MATH, "conversion of a float out of the integer's range")             \
-    X(INDEX, MATH, "index arithmetic that overflows")                                   \
-    X(NAN, NAN, "NaN from operands that are numbers")                                   \
-    X(INFINITY, NAN, "infinity from finite operands")                                   \
-    X(RACE, RACE,                                                                       \
-      "accesses of two work-items without a barrier between them, one of them a write") \
+#define HAL_IR_FAULTS(X)                                                    \
+    X(BOUNDS, BOUNDS, "access out of range")                                \
+    X(SOURCE_BOUNDS, BOUNDS, "copy from out of range")                      \
+    X(DIVISION, MATH, "division by zero")                                   \
+    X(QUOTIENT, MATH, "quotient of the smallest integer and -1")            \
+    X(SHIFT, MATH, "shift by the width or more")                            \
+    X(CONVERSION, MATH, "conversion of a float out of the integer's range") \
+    X(INDEX, MATH, "index arithmetic that overflows")                       \
+    X(NAN, NAN, "NaN or infinity from finite operands")                     \
+    X(STORE, NAN, "store of a finite number that becomes NaN or infinity")  \
+    X(RACE, RACE, "race")                                                   \
     X(UNINITIALISED, INIT, "use of memory that was never written")
 
 typedef enum hal_ir_fault {
@@ -55,10 +54,10 @@ typedef struct hal_ir_report {
     uint32_t reserved[3];
     uint32_t dispatch; /* HAL_IR_PARAMETER_DISPATCH */
     uint32_t group[3];
-    uint32_t item; /* in the group, counted x first, then y, then z */
-    uint32_t index[2];
+    uint32_t item;     /* in the group, counted x first, then y, then z */
+    uint32_t index[2]; /* or the result, of a NaN */
     uint32_t reserved_word;
-    uint32_t values[4]; /* two values */
+    uint32_t values[2][2];
 } hal_ir_report;
 
 typedef enum hal_ir_parameter_kind {
@@ -79,6 +78,7 @@ typedef struct hal_ir_instrumented {
     hal_ir_site *sites;
     hal_ir_parameter *parameters;
     uint32_t site_count, parameter_count;
+    uint32_t unchecked; /* shared arrays for whose checks no shared memory is left */
 } hal_ir_instrumented;
 
 /* Adds checks to a verified kernel that is not legalised for `info` yet; neither is the result.
@@ -106,22 +106,36 @@ typedef struct hal_ir_instrumentation {
     hal_ir_instrumented *made;
     uint32_t site_capacity, parameter_capacity;
     hal_ir_value parameter[3][HAL_IR_MAX_BINDINGS]; /* by kind and binding; NONE: not made */
-    /* For each pass one value for each record of `from`, NONE at first. */
+    uint64_t shared_bytes;                          /* of the new kernel */
+    /* Whether the operands of the record mean something: false where one comes from a load whose
+     * guard is false, as in work-items at the end of a grid. NONE: always. */
+    hal_ir_value is_present;
+    hal_ir_value *present; /* the same of each record's result */
+    /* For each pass one value for each record of `from`, and HAL_IR_MAX_SHARED more; NONE first. */
     hal_ir_value *facts[HAL_IR_PASSES];
 } hal_ir_instrumentation;
 
 typedef struct hal_ir_pass {
     uint32_t check;
+    /* Before the first record. May be null. */
+    void (*begin)(hal_ir_instrumentation *s, hal_ir_value *facts);
     /* Before the record is appended: may change its guard, and may open blocks. May be null. */
     void (*before)(hal_ir_instrumentation *s, hal_ir_value *facts);
     /* After it; `value` is the result. Closes blocks. May be null. */
     void (*after)(hal_ir_instrumentation *s, hal_ir_value *facts, hal_ir_value value);
 } hal_ir_pass;
 
-extern const hal_ir_pass hal_ir_pass_bounds;
+extern const hal_ir_pass hal_ir_pass_bounds, hal_ir_pass_math, hal_ir_pass_nan, hal_ir_pass_race;
 
 /* The elements of memory `memory` of `from`, as U32 (at most UINT32_MAX) or U64. */
 hal_ir_value hal_ir_element_count(hal_ir_instrumentation *s, uint32_t memory, hal_type type);
+
+/* The work-item in its group, counted x first, then y, then z. */
+hal_ir_value hal_ir_item_number(const hal_ir_instrumentation *s);
+
+/* Takes shared memory of the device for an array of a pass. False, and counted as an array that is
+ * not checked, where no room is left. */
+bool hal_ir_take_shared(hal_ir_instrumentation *s, uint64_t bytes);
 
 /* `x` and, where it is not NONE, `y`. */
 hal_ir_value hal_ir_and_maybe(hal_ir_builder *b, hal_ir_value x, hal_ir_value y);

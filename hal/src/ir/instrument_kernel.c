@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const hal_ir_pass *const passes[HAL_IR_PASSES] = {&hal_ir_pass_bounds};
+static const hal_ir_pass *const passes[HAL_IR_PASSES] = {&hal_ir_pass_bounds, &hal_ir_pass_race,
+                                                         &hal_ir_pass_math, &hal_ir_pass_nan};
 
 static hal_status instrumentation_begin(hal_ir_instrumentation *s, const hal_ir_kernel *from,
                                         uint32_t checks, const hal_device_info *info)
@@ -16,13 +17,28 @@ static hal_status instrumentation_begin(hal_ir_instrumentation *s, const hal_ir_
     HAL_TRY(hal_ir_rewrite_begin(&s->rewrite, from, info, NULL, added));
     s->b = s->rewrite.to;
     s->from = from;
+    const size_t bytes = (from->record_count + HAL_IR_MAX_SHARED + 1) * sizeof *s->present;
+    s->present = malloc(bytes);
+    if (!s->present) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "sanitize: no host memory");
+    }
     for (uint32_t i = 0; i < HAL_IR_PASSES; i++) {
         if (passes[i] && (passes[i]->check & checks)) {
-            s->facts[i] = malloc((from->record_count + 1) * sizeof *s->facts[i]);
+            s->facts[i] = malloc(bytes);
             if (!s->facts[i]) {
                 return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "sanitize: no host memory");
             }
-            memset(s->facts[i], 0xff, (from->record_count + 1) * sizeof *s->facts[i]);
+            memset(s->facts[i], 0xff, bytes);
+        }
+    }
+    for (uint32_t i = from->binding_count; i < from->memory_count; i++) {
+        const uint32_t size = hal_type_size(from->memories[i].type);
+        s->shared_bytes = (s->shared_bytes + 15) & ~UINT64_C(15);
+        s->shared_bytes += (uint64_t)size * from->memories[i].count;
+    }
+    for (uint32_t i = 0; i < HAL_IR_PASSES; i++) {
+        if (s->facts[i] && passes[i]->begin) {
+            passes[i]->begin(s, s->facts[i]);
         }
     }
     return HAL_OK;
@@ -48,12 +64,32 @@ static hal_ir_value record_append(hal_ir_instrumentation *s)
     }
 }
 
+/* Whether the operands of the record are present; sets is_present. */
+static void presence_find(hal_ir_instrumentation *s)
+{
+    hal_ir_value operands[4];
+    const hal_ir_record *record = &s->from->records[s->index];
+    const uint32_t count = hal_ir_operands(record, operands);
+    s->is_present = HAL_IR_NONE;
+    for (uint32_t i = 0; i < count; i++) {
+        const hal_ir_value one = s->present[operands[i]];
+        if (one != HAL_IR_NONE && one != s->is_present) {
+            s->is_present = hal_ir_and_maybe(s->b, one, s->is_present);
+        }
+    }
+    s->present[s->index] = s->is_present;
+    if (record->opcode == HAL_IR_LOAD && record->b != HAL_IR_NONE) {
+        s->present[s->index] = hal_ir_and_maybe(s->b, s->rewrite.values[record->b], s->is_present);
+    }
+}
+
 static void record_instrument(hal_ir_instrumentation *s, uint32_t index)
 {
     const hal_ir_info *info = hal_ir_info_of(s->from->records[index].opcode);
     s->index = index;
     s->record = s->from->records[index];
     hal_ir_record_rename(&s->record, s->rewrite.values);
+    presence_find(s);
     if (info->traits & (HAL_IR_TRAIT_READS | HAL_IR_TRAIT_WRITES)) {
         s->record.aux = memory_number(s, s->record.aux);
     }
@@ -87,5 +123,6 @@ hal_status hal_ir_instrument(const hal_ir_kernel *kernel, uint32_t checks,
     for (uint32_t i = 0; i < HAL_IR_PASSES; i++) {
         free(s.facts[i]);
     }
+    free(s.present);
     return status == HAL_OK && made->kernel ? hal_ir_verify(made->kernel) : status;
 }

@@ -46,8 +46,15 @@ static const word_list dump_words = {"HAL_DUMP",
                                      3,
                                      {{"batch", HAL_LAYER_DUMP}, {"ir", 0}, {"native", 0}}};
 /* Which checks they name is read by the layer. */
-static const word_list sanitize_words = {
-    "HAL_SANITIZE", "bounds and stop", "", 2, {{"bounds", HAL_LAYER_SANITIZE}, {"stop", 0}}};
+static const word_list sanitize_words = {"HAL_SANITIZE",
+                                         "bounds, race, math, nan and stop",
+                                         "",
+                                         5,
+                                         {{"bounds", HAL_LAYER_SANITIZE},
+                                          {"race", HAL_LAYER_SANITIZE},
+                                          {"math", HAL_LAYER_SANITIZE},
+                                          {"nan", HAL_LAYER_SANITIZE},
+                                          {"stop", 0}}};
 
 /* `value`: of the variable, or null. */
 static hal_status words_parse(const word_list *list, const char *value, uint32_t *on)

@@ -38,7 +38,10 @@ static hal_status sanitize_begin(void)
     static const struct {
         const char *word;
         uint32_t check;
-    } words[] = {{"bounds", HAL_CHECK_BOUNDS}};
+    } words[] = {{"bounds", HAL_CHECK_BOUNDS},
+                 {"race", HAL_CHECK_RACE},
+                 {"math", HAL_CHECK_MATH},
+                 {"nan", HAL_CHECK_NAN}};
     const char *variable = secure_getenv("HAL_SANITIZE");
     checks = 0;
     for (uint32_t i = 0; variable && i < sizeof words / sizeof *words; i++) {
@@ -49,7 +52,8 @@ static hal_status sanitize_begin(void)
     return HAL_OK;
 }
 
-/* The binding of reports is taken from those that programs have. */
+/* The binding of reports, and the words that note accesses to shared memory, are taken from what
+ * programs have. */
 static void device_opened(hal_device *device)
 {
     hal_sanitize_device *made = calloc(1, sizeof *made);
@@ -61,6 +65,7 @@ static void device_opened(hal_device *device)
     made->device = device;
     made->info = device->info;
     device->info.max_bindings -= device->info.max_bindings > 1 ? 1 : 0;
+    device->info.shared_bytes /= checks & HAL_CHECK_RACE ? 2 : 1;
 }
 
 static void device_closing(const hal_device *device)
@@ -118,6 +123,11 @@ static hal_status kernel_compiling(hal_event *event)
     if (status != HAL_OK) {
         hal_log(HAL_LOG_WARN, "sanitize: kernel %s is not checked: %s", event->kernel->names,
                 hal_status_message());
+    }
+    if (status == HAL_OK && given->kernel->checked.unchecked > 0) {
+        hal_log(HAL_LOG_WARN,
+                "sanitize: kernel %s: %u shared arrays are not checked for races: no room",
+                event->kernel->names, given->kernel->checked.unchecked);
     }
     if (status == HAL_OK && given->legal) {
         given->source = (hal_kernel_source){.ir = given->legal, .built = source->built};

@@ -72,6 +72,12 @@ static bool reports_invalidate(const hal_sanitize_device *device,
                                      bytes) == HAL_OK;
 }
 
+/* The sign of a NaN has no meaning. */
+static void text_add_float(hal_text *text, double value)
+{
+    hal_text_add(text, "%s", value != value ? "nan" : HAL_NUMBER(value, -1));
+}
+
 static void text_add_value(hal_text *text, hal_type type, const uint32_t words[2])
 {
     const uint64_t bits = words[0] | (uint64_t)words[1] << 32;
@@ -80,11 +86,11 @@ static void text_add_value(hal_text *text, hal_type type, const uint32_t words[2
     switch (type) {
     case HAL_TYPE_F32:
         memcpy(&single, words, sizeof single);
-        hal_text_add(text, "%s", HAL_NUMBER((double)single, -1));
+        text_add_float(text, (double)single);
         break;
     case HAL_TYPE_F64:
         memcpy(&number, &bits, sizeof number);
-        hal_text_add(text, "%s", HAL_NUMBER(number, -1));
+        text_add_float(text, number);
         break;
     case HAL_TYPE_I32:
         hal_text_add(text, "%d", (int32_t)words[0]);
@@ -143,6 +149,37 @@ static void text_add_place(hal_text *text, const hal_ir_kernel *built, const hal
                  report->group[0], report->group[1], report->group[2]);
 }
 
+/* The values that the fault is about. */
+static void text_add_values(hal_text *text, const hal_ir_kernel *built, const hal_ir_site *site,
+                            const hal_ir_report *report)
+{
+    const hal_ir_record *record = &built->records[site->record];
+    hal_ir_value operands[4];
+    const uint32_t count = hal_ir_operands(record, operands);
+    if (site->fault == HAL_IR_FAULT_RACE) {
+        if (report->values[0][0] == report->item) { /* several have read the element */
+            hal_text_add(text, ", with work-items of the group");
+        } else {
+            hal_text_add(text, ", with work-item %u of the group", report->values[0][0]);
+        }
+    } else if (site->fault == HAL_IR_FAULT_INDEX) {
+        hal_text_add(text, ", exactly ");
+        text_add_value(text, HAL_TYPE_I64, report->values[0]);
+    } else if (record->opcode == HAL_IR_STORE && record->width == 1) {
+        hal_text_add(text, ", value ");
+        text_add_value(text, built->records[record->c].type, report->values[0]);
+    } else if (site->memory == HAL_IR_NONE) {
+        if (site->fault == HAL_IR_FAULT_NAN) {
+            hal_text_add(text, ", result ");
+            text_add_value(text, record->type, report->index);
+        }
+        for (uint32_t i = 0; i < count && i < 2; i++) {
+            hal_text_add(text, i == 0 ? ", of " : " and ");
+            text_add_value(text, built->records[operands[i]].type, report->values[i]);
+        }
+    }
+}
+
 static void report_log(const hal_sanitize_kernel *kernel, uint32_t number,
                        const hal_ir_report *report, const hal_event *event, uint32_t first)
 {
@@ -151,7 +188,6 @@ static void report_log(const hal_sanitize_kernel *kernel, uint32_t number,
     const uint32_t index = report->dispatch - first;
     const hal_command *command =
         index < event->recording->command_count ? &event->recording->commands[index] : NULL;
-    const hal_ir_record *record = &built->records[site->record];
     hal_text text = {0};
     hal_text_add(&text, "%s: kernel %s, record %u (", hal_ir_fault_text(site->fault),
                  built->names + built->name, site->record);
@@ -161,10 +197,7 @@ static void report_log(const hal_sanitize_kernel *kernel, uint32_t number,
         text_add_memory(&text, built, site, report, event->recording, command);
     }
     text_add_place(&text, built, report);
-    if (record->opcode == HAL_IR_STORE && record->width == 1) {
-        hal_text_add(&text, ", value ");
-        text_add_value(&text, built->records[record->c].type, report->values);
-    }
+    text_add_values(&text, built, site, report);
     hal_text_add(&text, "; %u times in batch %llu of %s:%u", report->count,
                  (unsigned long long)event->value, event->device->plugin->name,
                  event->device->index);
