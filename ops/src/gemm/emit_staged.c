@@ -13,6 +13,7 @@ typedef struct access {
     hal_ir_value from; /* element of the matrix for k = 0, or its distance from the first access */
     hal_ir_value step; /* of the tile; UINT32_MAX: outside of the matrix; NONE: never outside */
     uint32_t to;       /* elements from the first access in shared memory */
+    hal_ir_value place; /* of any layout: the element of the stage */
 } access;
 
 /* The copies and reads of A or B. */
@@ -119,6 +120,50 @@ static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, uint32_t be
     }
 }
 
+/* The same for elements of any layout: neighbours are neighbours along k or along the lines. */
+static void open_any_stream(pipeline *p, stream *s, ops_gemm_side *side, uint32_t begin)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    const uint32_t depth = e->tiles->block_k, accesses = side->block * depth;
+    hal_ir_value id = hal_ir_id(b, HAL_IR_LOCAL_ID, 0), outside = hal_ir_u32(b, UINT32_MAX);
+    s->side = side;
+    s->pitch = step_pitch(side->block, 1);
+    s->count = (accesses + p->items - 1) / p->items;
+    s->inside = accesses < p->items ? hal_ir_lt(b, id, hal_ir_u32(b, accesses)) : HAL_IR_NONE;
+    s->begin = begin;
+    for (uint32_t i = 0; i < s->count; i++) {
+        hal_ir_value number = ops_gemm_plus(e, id, i * p->items);
+        hal_ir_value in_block = hal_ir_select(b, side->along_k, ops_gemm_quotient(e, number, depth),
+                                              ops_gemm_rest(e, number, side->block));
+        hal_ir_value step = hal_ir_select(b, side->along_k, ops_gemm_rest(e, number, depth),
+                                          ops_gemm_quotient(e, number, side->block));
+        hal_ir_value line = hal_ir_add(b, side->origin, in_block);
+        hal_ir_value guard = hal_ir_lt(b, line, side->limit);
+        guard = s->inside == HAL_IR_NONE ? guard : hal_ir_and(b, guard, s->inside);
+        hal_ir_value place = hal_ir_add(b, ops_gemm_times(e, step, s->pitch), in_block);
+        s->accesses[i] = (access){.from = ops_gemm_address(e, side, line, step),
+                                  .step = hal_ir_select(b, guard, step, outside),
+                                  .place = ops_gemm_plus(e, place, begin)};
+    }
+}
+
+static void open_side(pipeline *p, stream *s, ops_gemm_side *side, uint32_t begin)
+{
+    if (side->operand->any_layout) {
+        open_any_stream(p, s, side, begin);
+    } else {
+        open_stream(p, s, side, begin);
+    }
+}
+
+/* The element of a stage that an access writes `a->to` after. */
+static hal_ir_value access_place(pipeline *p, const stream *s, const access *a, hal_ir_value stage)
+{
+    const hal_ir_value place = s->side->operand->any_layout ? a->place : s->to;
+    return hal_ir_add(p->e->b, ops_gemm_times(p->e, stage, p->stage_size), place);
+}
+
 static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value stage)
 {
     ops_gemm_emitter *e = p->e;
@@ -128,18 +173,19 @@ static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value st
     way = side->operand->k_contiguous ? way : hal_ir_mul(b, way, side->stride);
     hal_ir_value some_k = hal_ir_lt(b, k, e->k);
     hal_ir_value left = hal_ir_select(b, some_k, hal_ir_sub(b, e->k, k), hal_ir_u32(b, 0));
-    hal_ir_value to = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
-    int some = e->tiles->stages > 2 && s->inside != HAL_IR_NONE;
+    const bool any = side->operand->any_layout, copies = e->tiles->stages > 2;
+    int some = copies && s->inside != HAL_IR_NONE;
     if (some) {
         hal_ir_if(b, s->inside); /* a copy whose guard fails writes zeros */
     }
-    hal_ir_value first = HAL_IR_NONE;
+    hal_ir_value first = HAL_IR_NONE, to = HAL_IR_NONE;
     for (uint32_t i = 0; i < s->count; i++) {
         const access *a = &s->accesses[i];
-        hal_ir_value from = hal_ir_add(b, a->from, i > 0 && e->tiles->stages <= 2 ? first : way);
+        hal_ir_value from = hal_ir_add(b, a->from, i > 0 && !copies && !any ? first : way);
         first = i == 0 ? from : first;
         hal_ir_value guard = a->step == HAL_IR_NONE ? some_k : hal_ir_lt(b, a->step, left);
-        if (e->tiles->stages > 2) {
+        if (copies) {
+            to = i == 0 || any ? access_place(p, s, a, stage) : to;
             hal_ir_async_copy(b, p->shared, ops_gemm_plus(e, to, a->to), side->memory, from,
                               side->operand->width, guard);
         } else {
@@ -164,12 +210,13 @@ static void begin_tile(pipeline *p, hal_ir_value k, hal_ir_value stage)
 /* Stores the vectors in registers to a stage, step by step of k. */
 static void put_stream(pipeline *p, stream *s, hal_ir_value stage)
 {
-    ops_gemm_emitter *e = p->e;
-    hal_ir_builder *b = e->b;
+    hal_ir_builder *b = p->e->b;
     uint32_t width = s->side->operand->width;
-    hal_ir_value to = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
+    hal_ir_value to = HAL_IR_NONE;
     for (uint32_t i = 0; i < s->count; i++) {
-        uint32_t offset = s->accesses[i].to;
+        const access *a = &s->accesses[i];
+        uint32_t offset = a->to;
+        to = i == 0 || s->side->operand->any_layout ? access_place(p, s, a, stage) : to;
         if (!s->side->operand->k_contiguous || width == 1) {
             hal_ir_store_wide(b, p->shared, to, (int32_t)offset, s->inside, s->vectors[i]);
             continue;
@@ -409,8 +456,8 @@ void ops_gemm_emit_staged(ops_gemm_emitter *e)
     p.items =
         (uint32_t)(t->block_m / t->thread_m) * (t->block_n / t->thread_n) * t->intra_group_split_k;
     p.shared = hal_ir_shared(e->b, "tiles", e->key->type_ab, ops_gemm_shared_elements(t));
-    open_stream(&p, &p.a, &e->a, 0);
-    open_stream(&p, &p.c, &e->c, t->block_k * p.a.pitch);
+    open_side(&p, &p.a, &e->a, 0);
+    open_side(&p, &p.c, &e->c, t->block_k * p.a.pitch);
     p.stage_size = t->block_k * (p.a.pitch + p.c.pitch);
     multiply_tiles(&p);
     ops_gemm_get_sums(e);

@@ -125,6 +125,12 @@ void ops_gemm_multiply(ops_gemm_emitter *e, uint32_t row, uint32_t column, hal_i
                          : hal_ir_add(e->b, *sum, hal_ir_mul(e->b, x, y));
 }
 
+hal_ir_value ops_gemm_near(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_value number)
+{
+    hal_ir_value way = ops_gemm_index(e, number);
+    return s->near == HAL_IR_NONE ? way : hal_ir_mul(e->b, way, s->near);
+}
+
 hal_ir_value ops_gemm_address(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_value line,
                               hal_ir_value k)
 {
@@ -132,7 +138,7 @@ hal_ir_value ops_gemm_address(ops_gemm_emitter *e, const ops_gemm_side *s, hal_i
                  near = s->operand->k_contiguous ? k : line;
     hal_ir_value place =
         hal_ir_add(e->b, s->base, hal_ir_mul(e->b, ops_gemm_index(e, far), s->stride));
-    return hal_ir_add(e->b, place, ops_gemm_index(e, near));
+    return hal_ir_add(e->b, place, ops_gemm_near(e, s, near));
 }
 
 uint32_t ops_gemm_line_offset(const ops_gemm_side *s, uint32_t number)

@@ -16,6 +16,8 @@ typedef struct ops_gemm_side {
     uint32_t block, thread, strip;            /* lines of a group, a work-item, a strip */
     uint32_t lanes;                           /* work-items of a warp along the lines */
     hal_ir_value base, stride;                /* of the dimension that is not contiguous */
+    hal_ir_value near;                        /* stride of the other one; NONE: 1 */
+    hal_ir_value along_k;                     /* whether lanes copy neighbours of k; any layout */
     hal_ir_value limit, origin;               /* lines of the matrix; first line of the block */
     hal_ir_value first;                       /* the work-item's first line within the block */
     hal_ir_value line[OPS_GEMM_MAX_FRAGMENT]; /* direct, intra-group: their first elements */
@@ -30,7 +32,7 @@ typedef struct ops_gemm_emitter {
     hal_ir_value item;  /* the work-item's number in its slice */
     hal_ir_value slice; /* of k, that the work-item sums */
     struct {
-        hal_ir_value block_n, steps, stride, end, parts, first_pairs, last_pairs;
+        hal_ir_value block_m, block_n, width, steps, stride, end, parts, first_pairs, last_pairs;
     } any;              /* ops_gemm_slices, with tiles.any_slices; `end` with any_turn */
     ops_gemm_side a, c; /* A; B, whose lines are the columns of C */
     hal_ir_value c_base, c_row, c_column;
@@ -69,6 +71,8 @@ void ops_gemm_set_sums(ops_gemm_emitter *e);
 void ops_gemm_multiply(ops_gemm_emitter *e, uint32_t row, uint32_t column, hal_ir_value x,
                        hal_ir_value y);
 
+/* Numbers of the contiguous dimension as a distance in memory. */
+hal_ir_value ops_gemm_near(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_value number);
 /* Element (line, k) of A or B. */
 hal_ir_value ops_gemm_address(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_value line,
                               hal_ir_value k);

@@ -14,11 +14,12 @@ static ops_gemm_side side_make(const ops_gemm_operand *operand, hal_ir_memory_id
                            .lanes = lanes ? lanes : block / thread};
 }
 
+/* The first line of the group's block; with any_slices `any` are the lines of a block. */
 static hal_ir_value tile_origin(ops_gemm_emitter *e, uint32_t dimension, uint32_t block,
-                                hal_ir_value first)
+                                hal_ir_value any)
 {
-    hal_ir_value origin = ops_gemm_times(e, hal_ir_id(e->b, HAL_IR_GROUP_ID, dimension), block);
-    return first == HAL_IR_NONE ? origin : hal_ir_add(e->b, origin, first);
+    hal_ir_value group = hal_ir_id(e->b, HAL_IR_GROUP_ID, dimension);
+    return e->tiles->any_slices ? hal_ir_mul(e->b, group, any) : ops_gemm_times(e, group, block);
 }
 
 /* Declares a matrix's scalars; returns the index of the batch's first element. */
@@ -33,6 +34,15 @@ static hal_ir_value declare_matrix(ops_gemm_emitter *e, uint32_t number, hal_ir_
     return hal_ir_add(e->b, base, hal_ir_mul(e->b, ops_gemm_index(e, e->batch), batch_stride));
 }
 
+/* Declares the scalars of A or B. */
+static void declare_operand(ops_gemm_emitter *e, ops_gemm_side *side, uint32_t number)
+{
+    hal_ir_value strides[2] = {HAL_IR_NONE, HAL_IR_NONE};
+    side->base = declare_matrix(e, number, strides, 1u + side->operand->any_layout);
+    side->stride = strides[0];
+    side->near = strides[1];
+}
+
 /* Zeros fill k up to a multiple of the turn, a power of two. */
 static void declare_turn(ops_gemm_emitter *e)
 {
@@ -43,10 +53,18 @@ static void declare_turn(ops_gemm_emitter *e)
     e->any.end = hal_ir_add(b, e->k, rest);
 }
 
+static hal_ir_value declare_flag(ops_gemm_emitter *e, const char *name)
+{
+    hal_ir_value flag = hal_ir_scalar_value(e->b, name, HAL_TYPE_U32);
+    return hal_ir_ne(e->b, flag, hal_ir_u32(e->b, 0));
+}
+
 static void declare_slices(ops_gemm_emitter *e)
 {
     hal_ir_builder *b = e->b;
+    e->any.block_m = hal_ir_scalar_value(b, "block_m", HAL_TYPE_U32);
     e->any.block_n = hal_ir_scalar_value(b, "block_n", HAL_TYPE_U32);
+    e->any.width = hal_ir_scalar_value(b, "width", HAL_TYPE_U32);
     e->any.steps = hal_ir_scalar_value(b, "steps", HAL_TYPE_U32);
     e->any.stride = hal_ir_scalar_value(b, "stride", HAL_TYPE_U32);
     declare_turn(e);
@@ -68,24 +86,26 @@ static void declare_scalars(ops_gemm_emitter *e)
     e->batch = hal_ir_add(b, batch_first, hal_ir_id(b, HAL_IR_GROUP_ID, 2));
     if (e->key->split_k) {
         hal_ir_value k_all = hal_ir_scalar_value(b, "k_all", HAL_TYPE_U32);
-        e->k = hal_ir_min(b, e->k, hal_ir_sub(b, k_all, hal_ir_mul(b, e->batch, e->k)));
+        hal_ir_value part = hal_ir_scalar_value(b, "part", HAL_TYPE_U32);
+        e->k = hal_ir_min(b, e->k, hal_ir_sub(b, k_all, hal_ir_mul(b, e->batch, part)));
     }
-    e->a.origin = tile_origin(e, 1, e->tiles->block_m, row_first);
     if (e->tiles->any_slices) {
         declare_slices(e);
-        e->c.origin = hal_ir_mul(b, hal_ir_id(b, HAL_IR_GROUP_ID, 0), e->any.block_n);
-    } else {
-        e->c.origin = tile_origin(e, 0, e->tiles->block_n, HAL_IR_NONE);
     }
     if (e->key->any_turn) {
         declare_turn(e);
+        e->a.along_k = declare_flag(e, "a_along_k");
+        e->c.along_k = declare_flag(e, "b_along_k");
     }
+    e->a.origin = tile_origin(e, 1, e->tiles->block_m, e->any.block_m);
+    e->a.origin = hal_ir_add(b, e->a.origin, row_first);
+    e->c.origin = tile_origin(e, 0, e->tiles->block_n, e->any.block_n);
     e->a.limit = e->m;
     e->c.limit = e->n;
 
     hal_ir_value strides[2];
-    e->a.base = declare_matrix(e, 0, &e->a.stride, 1);
-    e->c.base = declare_matrix(e, 1, &e->c.stride, 1);
+    declare_operand(e, &e->a, 0);
+    declare_operand(e, &e->c, 1);
     e->c_base = declare_matrix(e, 2, strides, 2);
     e->c_row = strides[0];
     e->c_column = strides[1];
@@ -169,43 +189,51 @@ void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_kernel_key *key)
     }
 }
 
+static void put_numbers(ops_block *block, const uint32_t *numbers, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        ops_put_u32(block, numbers[i]);
+    }
+}
+
+/* Puts where a matrix is. A and B have one stride, or the stride of k and that of lines. */
+static void put_place(const ops_gemm_kernel_key *key, const ops_gemm_work *work, uint32_t number,
+                      ops_block *block)
+{
+    const ops_gemm_place *p = number == 0   ? &work->a
+                              : number == 1 ? &work->b
+                              : number == 2 ? &work->c
+                                            : &work->inputs[number - 3];
+    const ops_gemm_operand *operand = number == 0 ? &key->a : &key->b;
+    const bool is_operand = number < 2;
+    /* A's rows are its lines, B's columns are. */
+    const bool by_columns = is_operand && (number == 1) == operand->k_contiguous;
+    const int64_t numbers[4] = {p->base, p->batch_stride,
+                                by_columns ? p->column_stride : p->row_stride,
+                                by_columns ? p->row_stride : p->column_stride};
+    const uint32_t count = is_operand && !operand->any_layout ? 3 : 4;
+    for (uint32_t i = 0; i < count; i++) {
+        ops_put_index(block, key->index64, numbers[i]);
+    }
+}
+
 void ops_gemm_put(const ops_gemm_kernel_key *key, const ops_gemm_work *work, ops_block *block)
 {
     ops_put_number(block, key->accumulator, work->alpha);
     ops_put_number(block, key->accumulator, work->beta);
-    const uint32_t counts[6] = {work->m,         work->n,           work->k,
-                                work->row_first, work->batch_first, work->k_all};
-    for (uint32_t i = 0; i < 5u + key->split_k; i++) {
-        ops_put_u32(block, counts[i]);
-    }
+    const uint32_t counts[7] = {work->m,           work->n,     work->k,   work->row_first,
+                                work->batch_first, work->k_all, work->part};
+    put_numbers(block, counts, key->split_k ? 7 : 5);
+    const ops_gemm_slices *s = &work->slices;
     if (key->tiles.any_slices) {
-        const ops_gemm_slices *s = &work->slices;
-        const uint32_t numbers[7] = {s->block_n, s->steps,       s->stride,    s->turn,
-                                     s->parts,   s->first_pairs, s->last_pairs};
-        for (uint32_t i = 0; i < 7; i++) {
-            ops_put_u32(block, numbers[i]);
-        }
+        const uint32_t numbers[] = {s->block_m, s->block_n, s->width,       s->steps,     s->stride,
+                                    s->turn,    s->parts,   s->first_pairs, s->last_pairs};
+        put_numbers(block, numbers, sizeof numbers / sizeof *numbers);
     }
     if (key->any_turn) {
-        ops_put_u32(block, work->slices.turn);
-    }
-    const ops_gemm_place *places[3 + OPS_GEMM_MAX_INPUTS] = {&work->a, &work->b, &work->c};
-    for (uint32_t i = 0; i < key->input_count; i++) {
-        places[3 + i] = &work->inputs[i];
+        put_numbers(block, (const uint32_t[]){s->turn, s->a_along_k, s->b_along_k}, 3);
     }
     for (uint32_t i = 0; i < 3u + key->input_count; i++) {
-        const ops_gemm_place *p = places[i];
-        int64_t numbers[4] = {p->base, p->batch_stride, p->row_stride, p->column_stride};
-        uint32_t count = 4;
-        if (i == 0) {
-            numbers[2] = key->a.k_contiguous ? p->row_stride : p->column_stride;
-            count = 3;
-        } else if (i == 1) {
-            numbers[2] = key->b.k_contiguous ? p->column_stride : p->row_stride;
-            count = 3;
-        }
-        for (uint32_t j = 0; j < count; j++) {
-            ops_put_index(block, key->index64, numbers[j]);
-        }
+        put_place(key, work, i, block);
     }
 }

@@ -16,6 +16,8 @@ OPS_KEY_STRUCTURES_BEGIN
 typedef struct ops_gemm_operand {
     uint8_t k_contiguous; /* neighbours in memory are neighbours in k; else in the line */
     uint8_t width;        /* elements of one access */
+    uint8_t any_layout;   /* the strides of lines and of k are scalars; k_contiguous is 0 */
+    uint8_t reserved;     /* 0 */
 } ops_gemm_operand;
 
 typedef struct ops_gemm_kernel_key {
@@ -29,7 +31,7 @@ typedef struct ops_gemm_kernel_key {
     uint8_t alpha_is_one;
     uint8_t beta_is_zero;
     uint8_t scale_only; /* k is 0: C = epilogue(beta C), neither A nor B is read */
-    uint8_t split_k;    /* batch i takes the i-th k steps of k_all, the last one perhaps fewer */
+    uint8_t split_k;    /* `part` is a scalar: batch i takes k steps of k_all from i * part on */
     uint8_t reduce_partials; /* adds k partial sums of each element, which B holds; A is B */
     uint8_t swapped;         /* rows are the caller's columns */
     uint8_t width_c;         /* elements of one access to C: 1 or strip_n */
@@ -39,7 +41,7 @@ typedef struct ops_gemm_kernel_key {
     uint8_t row_step[OPS_GEMM_MAX_INPUTS];  /* OPS_INNER_* of the further inputs */
     uint8_t column_step[OPS_GEMM_MAX_INPUTS];
     uint8_t any_turn; /* the general staged kernel: zeros fill k up to a multiple of slices.turn */
-    uint8_t reserved[5]; /* 0 */
+    uint8_t reserved; /* 0 */
 } ops_gemm_kernel_key;
 OPS_KEY_STRUCTURES_END
 
@@ -49,18 +51,20 @@ typedef struct ops_gemm_place {
 } ops_gemm_place;
 
 /* The scalars of a kernel with tiles.any_slices, whose group has tiles.lanes_n work-items, at most
- * OPS_GEMM_ANY_ITEMS, of OPS_GEMM_ANY_COLUMNS neighbours of each row of the block. A kernel with
- * any_turn has `turn` alone. */
+ * OPS_GEMM_ANY_ITEMS, of OPS_GEMM_ANY_COLUMNS neighbours of tiles.thread_m rows. A kernel with
+ * any_turn has `turn` and whether lanes that copy A and B are neighbours along k. */
 #define OPS_GEMM_ANY_ITEMS 256u
 #define OPS_GEMM_ANY_COLUMNS 4u
 typedef struct ops_gemm_slices {
-    uint32_t block_n;     /* columns of a block */
+    uint32_t block_m, block_n; /* of a block */
+    uint32_t width;       /* elements of C of a slice of k, apart from thread_m */
     uint32_t steps;       /* of k that a slice takes at once */
     uint32_t stride;      /* that all slices take at once */
     uint32_t turn;        /* that the special kernel takes at once: it adds zeros beyond k */
     uint32_t parts;       /* as in emit_intra_group.c */
     uint32_t first_pairs; /* logarithm of the slices of a part */
     uint32_t last_pairs;  /* the same of the parts */
+    uint32_t a_along_k, b_along_k;
 } ops_gemm_slices;
 
 /* One dispatch of the kernel. */
@@ -68,6 +72,7 @@ typedef struct ops_gemm_work {
     double alpha, beta;
     uint32_t m, n, k;
     uint32_t k_all; /* k of the whole product, of which split-K computes k */
+    uint32_t part;  /* steps of k from batch to batch: k with split-K, else 0 */
     uint32_t row_first, batch_first;
     ops_gemm_place a, b, c, inputs[OPS_GEMM_MAX_INPUTS];
     ops_gemm_slices slices;

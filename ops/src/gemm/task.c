@@ -7,6 +7,7 @@
 #include "tensor/kernel_cache.h"
 
 #include <stddef.h>
+#include <string.h>
 
 static void matrix_place(const ops_bindings *bindings, uint32_t slot, const ops_matrix *matrix,
                          ops_gemm_place *place)
@@ -214,6 +215,7 @@ static void describe_work(ops_gemm_task *t)
     work->n = (uint32_t)p->c.columns;
     work->k = (uint32_t)p->a.columns;
     work->k_all = t->k_all;
+    work->part = work->k == t->k_all ? 0 : work->k;
     key->type_ab = p->a.tensor->type;
     key->type_c = p->c.tensor->type;
     key->accumulator = p->accumulator;
@@ -377,30 +379,48 @@ hal_status ops_gemm_task_describe(const ops_context *context, ops_gemm_task *t)
     return HAL_OK;
 }
 
-/* The tiles of intra-group split-K become scalars of its general kernel, if the device has room. */
+/* Intra-group split-K, and kernels of few steps of k, in which a work-item adds all. */
+static void slices_describe(const ops_gemm_task *t, uint32_t items, uint32_t rows,
+                            ops_gemm_slices *s)
+{
+    const ops_gemm_tiles *tiles = &t->key.tiles;
+    const uint32_t slices = tiles->intra_group_split_k, columns = OPS_GEMM_ANY_COLUMNS;
+    const uint32_t lanes = items / slices, parts = ops_gemm_intra_group_parts(tiles);
+    uint32_t lanes_n = 1;
+    while (lanes_n < lanes && lanes_n * columns < t->work.n) {
+        lanes_n *= 2;
+    }
+    *s = (ops_gemm_slices){.block_m = lanes / lanes_n * rows,
+                           .block_n = lanes_n * columns,
+                           .width = lanes * columns,
+                           .steps = tiles->block_k,
+                           .stride = slices * tiles->block_k,
+                           .turn = slices * tiles->block_k * tiles->unroll,
+                           .parts = parts,
+                           .first_pairs = (uint32_t)__builtin_ctz(slices / parts),
+                           .last_pairs = (uint32_t)__builtin_ctz(parts)};
+    if (!tiles->unroll) { /* nothing fills k up */
+        s->steps = s->stride = t->work.k;
+        s->turn = 1;
+    }
+}
+
+/* Tiles without staging become scalars of their general kernel, if the device has room. */
 static void choose_any_slices(const hal_device_info *info, ops_gemm_task *t)
 {
     enum { ROWS = 4 };
-    const ops_gemm_tiles *tiles = &t->key.tiles;
-    const uint32_t slices = tiles->intra_group_split_k;
     const uint8_t rows = (uint8_t)(t->work.m == 1 || t->key.reduce_partials ? 1 : ROWS);
     const uint32_t columns = OPS_GEMM_ANY_COLUMNS;
+    const uint32_t bytes = columns * ROWS * hal_type_size(t->key.accumulator);
     uint32_t items = OPS_GEMM_ANY_ITEMS;
-    while (items > info->max_group_items || items > info->max_group_size[0]) {
+    while (items > info->max_group_items || items > info->max_group_size[0] ||
+           items * bytes > info->shared_bytes) {
         items /= 2;
     }
-    if (slices > items ||
-        items * columns * rows * hal_type_size(t->key.accumulator) > info->shared_bytes) {
+    if (t->key.tiles.intra_group_split_k > items) {
         return;
     }
-    const uint32_t parts = ops_gemm_intra_group_parts(tiles), stride = slices * tiles->block_k;
-    t->work.slices = (ops_gemm_slices){.block_n = items / slices * columns,
-                                       .steps = tiles->block_k,
-                                       .stride = stride,
-                                       .turn = stride * tiles->unroll,
-                                       .parts = parts,
-                                       .first_pairs = (uint32_t)__builtin_ctz(slices / parts),
-                                       .last_pairs = (uint32_t)__builtin_ctz(parts)};
+    slices_describe(t, items, rows, &t->work.slices);
     t->key.tiles = (ops_gemm_tiles){.block_m = rows,
                                     .block_n = (uint16_t)columns,
                                     .block_k = 1,
@@ -415,23 +435,53 @@ static void choose_any_slices(const hal_device_info *info, ops_gemm_task *t)
                                     .any_slices = 1};
 }
 
+/* Whether a GPU's kernel stages nothing, and no matrix units multiply. */
+static bool is_unstaged(const ops_gemm_kernel_key *key)
+{
+    const ops_gemm_tiles *tiles = &key->tiles;
+    return !key->scale_only && !tiles->matrix &&
+           (tiles->unroll > 0 || (tiles->stages == 0 && tiles->lanes_n > 0));
+}
+
 /* Whether zeros fill k up to whole tiles. */
 static bool is_staged(const ops_gemm_tiles *tiles)
 {
     return tiles->stages > 0 && tiles->unroll == 0 && tiles->matrix == 0;
 }
 
-/* The operands' widths and the accesses to C of a class: the widest ones, or single elements. */
+static void operand_generalise(ops_gemm_operand *operand)
+{
+    *operand = (ops_gemm_operand){.width = 1, .any_layout = 1};
+}
+
+/* The accesses of a class: single elements of any layout, through scalar strides. Processors, which
+ * read rows of B as vectors, keep the layout of B, and whether vectors are as wide as they can be.
+ */
 static void complete_general(ops_gemm_task *t)
 {
     ops_gemm_kernel_key *key = &t->key;
     const ops_gemm_tiles *tiles = &key->tiles;
     const uint32_t most = 16 / hal_type_size(key->type_ab);
-    const bool is_wide = key->a.width == most && key->b.width == most &&
-                         (key->width_c == tiles->strip_n || tiles->strip_n == 1);
+    const bool is_wide = key->b.width == most && key->width_c == tiles->strip_n;
     key->whole = 0;
-    if (!is_wide || tiles->any_slices) {
-        key->a.width = key->b.width = key->width_c = 1;
+    if (tiles->any_slices || key->any_turn) {
+        t->work.slices.a_along_k = key->a.k_contiguous;
+        t->work.slices.b_along_k = key->b.k_contiguous;
+        operand_generalise(&key->b);
+        key->width_c = 1;
+        key->split_k = 1;
+        key->unit_c = 0;
+        memset(key->row_step, OPS_INNER_ANY, key->input_count);
+        memset(key->column_step, OPS_INNER_ANY, key->input_count);
+        operand_generalise(&key->a);
+        return;
+    }
+    key->b.width = is_wide ? key->b.width : 1;
+    key->width_c = is_wide ? key->width_c : 1;
+    if (tiles->stages || tiles->unroll) {
+        key->a.width = 1;
+    } else {
+        operand_generalise(&key->a);
     }
 }
 
@@ -443,12 +493,12 @@ hal_status ops_gemm_task_complete(const ops_context *context, ops_gemm_task *t)
     } else {
         ops_gemm_task_choose_tiles(context, t, &t->key.tiles);
     }
-    if (t->is_general && t->key.tiles.unroll && !t->key.tiles.matrix) {
+    if (t->is_general && is_unstaged(&t->key)) {
         choose_any_slices(context->info, t);
     } else if (t->is_general) {
         t->work.slices.turn = t->key.tiles.block_k;
         t->key.any_turn = is_staged(&t->key.tiles);
-        ops_gemm_generalise_tiles(context->info, &context->tuning->gemm, t->work.m, t->work.n,
+        ops_gemm_generalise_tiles(context->info, &context->tuning->gemm, t->work.m,
                                   hal_type_size(t->key.type_ab), &t->key.tiles);
     }
     choose_operand_widths(t);
@@ -458,7 +508,7 @@ hal_status ops_gemm_task_complete(const ops_context *context, ops_gemm_task *t)
         choose_strip(t);
     }
     choose_stores(t);
-    if (t->is_general && !t->key.tiles.matrix) {
+    if (t->is_general && !t->key.tiles.matrix && !t->key.scale_only) {
         complete_general(t);
     }
     return HAL_OK;
@@ -508,9 +558,10 @@ hal_status ops_gemm_task_record(ops_context *context, ops_gemm_task *t, const op
 {
     const uint32_t *limit = context->info->max_grid;
     const ops_gemm_tiles *s = &t->key.tiles;
+    const uint32_t block_m = s->any_slices ? t->work.slices.block_m : s->block_m;
     const uint32_t block_n = s->any_slices ? t->work.slices.block_n : s->block_n;
     uint32_t columns = (t->work.n + block_n - 1) / block_n;
-    uint32_t rows = (t->work.m + s->block_m - 1) / s->block_m;
+    uint32_t rows = (t->work.m + block_m - 1) / block_m;
     if (columns > limit[0]) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
                               "ops_gemm: c: expected fewer columns for the grid of %s, got %u",
@@ -526,7 +577,7 @@ hal_status ops_gemm_task_record(ops_context *context, ops_gemm_task *t, const op
                                       (uint32_t)(batches < limit[2] ? batches : limit[2])};
             ops_block block;
             ops_block_begin(&block);
-            t->work.row_first = (uint32_t)row * s->block_m;
+            t->work.row_first = (uint32_t)row * block_m;
             t->work.batch_first = t->batch_first + (uint32_t)batch;
             ops_gemm_put(&t->key, &t->work, &block);
             if (kept && !t->is_general && rows <= limit[1] && t->product.batch <= limit[2]) {

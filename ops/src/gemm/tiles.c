@@ -251,22 +251,13 @@ static void set_outer_tiles(const hal_device_info *info, const ops_gemm_tuning *
     }
 }
 
-/* Full groups for a row, for few columns or for others; a work-item reads and stores elements. */
-static ops_gemm_tiles general_outer_tiles(const hal_device_info *info,
-                                          const ops_gemm_tuning *tuning, int64_t m, int64_t n)
-{
-    enum { MANY = 1023, FEW = 7 };
-    return elementwise_tiles(info, tuning, m > 1 ? MANY : 1, n > FEW ? MANY : FEW,
-                             m > 1 ? tuning->outer_rows : 1);
-}
-
 static uint32_t tile_area(const ops_gemm_tiles *tiles)
 {
     return (uint32_t)tiles->block_m * tiles->block_n;
 }
 
 void ops_gemm_generalise_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,
-                               int64_t m, int64_t n, uint32_t width, ops_gemm_tiles *tiles)
+                               int64_t m, uint32_t width, ops_gemm_tiles *tiles)
 {
     enum { LEAST_AREA = 4096, LANES = 64, ROWS = 8 };
     if (tiles->matrix || tiles->unroll || tiles->intra_group_split_k > 1) {
@@ -280,8 +271,9 @@ void ops_gemm_generalise_tiles(const hal_device_info *info, const ops_gemm_tunin
         tiles->thread_m = tiles->strip_m = (uint8_t)tiles->block_m;
         return;
     }
-    if (!tiles->stages && tiles->lanes_n > 0) {
-        *tiles = general_outer_tiles(info, tuning, m, n);
+    if (!tiles->stages && tiles->lanes_n > 0) { /* that only scales: full groups, elements */
+        enum { MANY = 1023 };
+        *tiles = elementwise_tiles(info, tuning, MANY, MANY, 1);
         return;
     }
     if (!tiles->stages) { /* one work-item for a column, on processors */

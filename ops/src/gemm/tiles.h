@@ -52,7 +52,7 @@ void ops_gemm_choose_reduce_tiles(const hal_device_info *info, const ops_gemm_tu
  * multiple. Intra-group split-K and matrix units keep theirs. `width`: bytes of an element of A and
  * B. */
 void ops_gemm_generalise_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,
-                               int64_t m, int64_t n, uint32_t width, ops_gemm_tiles *tiles);
+                               int64_t m, uint32_t width, ops_gemm_tiles *tiles);
 
 /* Elements of shared memory that staged tiles need, and that intra-group split-K needs. */
 uint32_t ops_gemm_shared_elements(const ops_gemm_tiles *tiles);
