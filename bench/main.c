@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "harness/bench.h"
+#include "harness/caches.h"
 #include "harness/interrupt.h"
 #include "options.h"
 #include "suites/suites.h"
@@ -107,6 +108,18 @@ static bool open_second(bench_state *bench)
            open_context(bench, place->queue, &place->ops);
 }
 
+/* The suite kernels measures first calls: `folder` receives what is removed at the end. */
+static bool open_caches(bench_state *bench, bool is_first_calls, char folder[64])
+{
+    folder[0] = 0;
+    if (is_first_calls && bench->options.caches) {
+        caches_use_folder(bench->options.caches, NULL);
+        return true;
+    }
+    return !is_first_calls || caches_disable(folder) ||
+           bench_fail(bench, "no folder for caches in /tmp");
+}
+
 /* The cpu plugin reads its number of threads when the device is opened. */
 static bool open_device(bench_state *bench)
 {
@@ -172,7 +185,8 @@ int main(int count, char **arguments)
     const bool has_many =
         suites[suite].finish && (suites[suite].run != suite_gemm || bench.options.random > 0);
     bench.as_they_come = !has_many && bench.options.join_count == 0;
-    if (open_device(&bench)) {
+    char caches[64];
+    if (open_caches(&bench, suites[suite].run == suite_kernels, caches) && open_device(&bench)) {
         suites[suite].run(&bench);
         for (int i = 0; i < bench.options.join_count; i++) {
             bench_join(&bench, bench.options.joins[i]);
@@ -198,6 +212,7 @@ int main(int count, char **arguments)
         }
     }
     close_device(&bench);
+    caches_remove(caches);
     for (int i = 0; i < bench.row_count; i++) {
         free(bench.rows[i].candidates);
     }

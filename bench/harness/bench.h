@@ -50,6 +50,8 @@ typedef struct bench_options {
     const char *filter; /* of grid and dense: words in the names of cells, with commas; null: all */
     uint64_t largest;   /* of grid: most elements of a cell; of gemm: m, n, k; 0: its own limit */
     bool list;          /* of grid and dense: prints the cells */
+    unsigned settle;    /* of kernels: shapes of each case that are repeated; 0: none */
+    const char *caches; /* of kernels: the folder of all compile caches; null: none are used */
     const char *cases;  /* of sequential, with commas; null: all */
 } bench_options;
 

@@ -1,12 +1,12 @@
 /* The time of first results: child processes that open the device, multiply, and run a fused
  * chain, with empty caches, with the driver's caches alone, and with hal's too. */
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "harness/bench.h"
+#include "harness/caches.h"
 #include "suites/suites.h"
 
 #define PASSES 9
@@ -34,20 +34,6 @@ typedef struct first_work {
 
 enum { SIZE = 256 };
 
-/* The cache folders of the known drivers. */
-static void use_folder(const char *folder, const char *hal_cache)
-{
-    static const char *const variables[] = {"HAL_CACHE_DIR",         "POCL_CACHE_DIR",
-                                            "MESA_SHADER_CACHE_DIR", "CUDA_CACHE_PATH",
-                                            "XDG_CACHE_HOME",        "__GL_SHADER_DISK_CACHE_PATH"};
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
-        setenv(variables[i], folder, 1);
-    }
-    if (hal_cache) {
-        setenv("HAL_CACHE_DIR", hal_cache, 1);
-    }
-}
-
 /* Runs this program as a child process. */
 static bool run_pass(bench_state *bench, const char *folder, const char *hal_cache,
                      double times[TIMES])
@@ -60,7 +46,7 @@ static bool run_pass(bench_state *bench, const char *folder, const char *hal_cac
              hal_device_get_index(bench->device));
     snprintf(command, sizeof command, "exec '%s' start --once --device %s --threads %d", program,
              device, bench->options.threads);
-    use_folder(folder, hal_cache);
+    caches_use_folder(folder, hal_cache);
     FILE *pipe = popen(command, "r");
     if (!pipe) {
         return bench_fail(bench, "cannot run %s", program);
@@ -74,21 +60,6 @@ static bool run_pass(bench_state *bench, const char *folder, const char *hal_cac
            bench_fail(bench, "a pass ended with status %d after %d times", status, read);
 }
 
-static int remove_entry(const char *path, const struct stat *what, int kind, struct FTW *place)
-{
-    (void)what;
-    (void)kind;
-    (void)place;
-    return remove(path);
-}
-
-static void remove_folder(const char *folder)
-{
-    if (folder[0] != 0) {
-        nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-    }
-}
-
 /* With `keep`, all passes share a cache folder, which an extra first pass fills. */
 static void run_passes(bench_state *bench, const char *what, int passes, bool keep,
                        const char *hal_cache)
@@ -96,24 +67,21 @@ static void run_passes(bench_state *bench, const char *what, int passes, bool ke
     double samples[TIMES][PASSES], times[TIMES];
     char folder[64] = "";
     for (int pass = keep ? -1 : 0; pass < passes && !bench->failed; pass++) {
-        if (folder[0] == 0) {
-            strcpy(folder, "/tmp/hal-bench-XXXXXX");
-            if (!mkdtemp(folder)) {
-                bench_fail(bench, "no folder for caches in /tmp");
-                return;
-            }
+        if (folder[0] == 0 && !caches_make_folder(folder)) {
+            bench_fail(bench, "no folder for caches in /tmp");
+            return;
         }
         const bool well = run_pass(bench, folder, hal_cache, times);
         for (int i = 0; i < TIMES && well && pass >= 0; i++) {
             samples[i][pass] = 1e-6 * times[i];
         }
         if (!keep) {
-            remove_folder(folder);
+            caches_remove(folder);
             folder[0] = 0;
         }
     }
     if (keep) {
-        remove_folder(folder);
+        caches_remove(folder);
     }
     for (int i = 0; i < TIMES && !bench->failed; i++) {
         char name[96];

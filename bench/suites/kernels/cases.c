@@ -352,6 +352,53 @@ static bool chain_compute(kernels_draw *d)
     return result_add(d, ops_array_softmax(-1, x));
 }
 
+/* A step of a gated recurrent unit; its gates of x and h are one product each. */
+static bool gru_prepare(kernels_draw *d)
+{
+    const int64_t batch = draw_length(d, 1, 128), width = draw_length(d, 16, 512);
+    d->size[0] = width;
+    return matrix_add(d, HAL_TYPE_F32, batch, width) && matrix_add(d, HAL_TYPE_F32, batch, width) &&
+           matrix_add(d, HAL_TYPE_F32, width, 3 * width) &&
+           matrix_add(d, HAL_TYPE_F32, width, 3 * width);
+}
+
+static bool gru_compute(kernels_draw *d)
+{
+    const int64_t width = d->size[0];
+    ops_array *of_x = ops_array_matmul(d->inputs[0], d->inputs[2], HAL_GEMM_STRICT);
+    ops_array *of_h = ops_array_matmul(d->inputs[1], d->inputs[3], HAL_GEMM_STRICT), *x[3], *h[3];
+    for (int i = 0; i < 3; i++) {
+        x[i] = ops_array_slice(of_x, 1, i * width, width, 1);
+        h[i] = ops_array_slice(of_h, 1, i * width, width, 1);
+    }
+    ops_array *reset = ops_array_unary(OPS_SIGMOID, ops_add(x[0], h[0]));
+    ops_array *update = ops_array_unary(OPS_SIGMOID, ops_add(x[1], h[1]));
+    ops_array *next = ops_array_unary(OPS_TANH, ops_add(x[2], ops_mul(reset, h[2])));
+    return result_add(d, ops_add(next, ops_mul(update, ops_sub(d->inputs[1], next))));
+}
+
+/* Two convolutions of 3 x 3 with ReLU, the mean over the image, and a layer. */
+static bool convnet_prepare(kernels_draw *d)
+{
+    const int64_t batch = draw_length(d, 1, 32), side = draw_length(d, 5, 32);
+    const int64_t image[4] = {batch, 3, side, side}, bias[2] = {16, 32};
+    static const int64_t weights[2][4] = {{16, 3, 3, 3}, {32, 16, 3, 3}};
+    return input_add(d, HAL_TYPE_F32, 4, image) && input_add(d, HAL_TYPE_F32, 4, weights[0]) &&
+           input_add(d, HAL_TYPE_F32, 1, &bias[0]) && input_add(d, HAL_TYPE_F32, 4, weights[1]) &&
+           input_add(d, HAL_TYPE_F32, 1, &bias[1]) && matrix_add(d, HAL_TYPE_F32, 32, 10);
+}
+
+static bool convnet_compute(kernels_draw *d)
+{
+    const ops_convolution_options options = {.size = sizeof options, .activation = OPS_RELU};
+    ops_array **in = d->inputs;
+    ops_array *x = ops_array_convolution(&options, in[0], in[1], in[2]);
+    x = ops_array_convolution(&options, x, in[3], in[4]);
+    x = ops_array_reduce(OPS_REDUCE_MEAN, -1, 0, x);
+    x = ops_array_reduce(OPS_REDUCE_MEAN, -1, 0, x);
+    return result_add(d, ops_array_matmul(x, in[5], HAL_GEMM_STRICT));
+}
+
 const kernels_case kernels_cases[] = {
     {"product f32", product_f32, product_compute, 0},
     {"product bf16", product_bf16, product_compute, 0},
@@ -368,5 +415,7 @@ const kernels_case kernels_cases[] = {
     {"gpt block", block_prepare, block_compute, 0},
     {"adam", adam_prepare, adam_compute, 0},
     {"chain", chain_prepare, chain_compute, 0},
+    {"gru step", gru_prepare, gru_compute, 0},
+    {"convnet", convnet_prepare, convnet_compute, 0},
 };
 const uint32_t kernels_case_count = sizeof kernels_cases / sizeof kernels_cases[0];

@@ -28,6 +28,9 @@ typedef struct kernels_case {
     uint32_t most_kernels; /* of any shapes, where the documentation promises a number; or 0 */
 } kernels_case;
 
+/* Adds rows of the first shapes of a case, each of which is repeated (settle.c). */
+void kernels_settle(bench_state *bench, const kernels_case *what, uint64_t seed, int64_t largest);
+
 extern const kernels_case kernels_cases[];
 extern const uint32_t kernels_case_count;
 

@@ -180,6 +180,9 @@ static void run_case(suite_run *run, const kernels_case *what, uint32_t shapes, 
         add_row(run, what);
     }
     ops_context_destroy(draw.ops);
+    if (bench->options.settle > 0 && !bench->failed) {
+        kernels_settle(bench, what, seed, (int64_t)largest);
+    }
 }
 
 void suite_kernels(bench_state *bench)

@@ -506,10 +506,21 @@ hal_status ops_elementwise_plan_init(const ops_context *context, const ops_eleme
     return status;
 }
 
+/* Whether the innermost lines of all views are contiguous. */
+static bool lines_are_contiguous(const ops_layout *layout)
+{
+    bool all = true;
+    for (uint32_t view = 0; view < layout->view_count; view++) {
+        all = all && layout->inner[view] == OPS_INNER_ONE;
+    }
+    return all;
+}
+
 /* The plan of a class: the group is always the same, one vector or element for a work-item, and no
- * form of kernel that is made for short lines, transposed views or few elements. */
+ * form of kernel that is made for short lines, transposed views or few elements. Vectors are those
+ * of views that are all contiguous; a processor's compiler makes them of elements as well. */
 static hal_status plan_general(const ops_context *context, const ops_elementwise_use *use,
-                               const ops_space *space, ops_elementwise_plan *plan)
+                               ops_space *space, ops_elementwise_plan *plan)
 {
     const ops_elementwise_tuning *tuning = &context->tuning->elementwise;
     const uint32_t widest = use->widest < tuning->max_width ? use->widest : tuning->max_width;
@@ -518,8 +529,15 @@ static hal_status plan_general(const ops_context *context, const ops_elementwise
     plan->group = ops_group_items(context->info);
     ops_layout_choose(context, space, use->reserved, use->reach, &plan->layout);
     plan->layout.dense = 0;
-    plan->width = usable_width(space, widest, use->starts) == widest ? widest : 1;
-    plan->rows = space->rank > 1 && 2 * inner >= (uint64_t)plan->group * plan->width;
+    const bool is_contiguous = lines_are_contiguous(&plan->layout);
+    const bool is_wide = is_contiguous && usable_width(space, widest, use->starts) == widest;
+    plan->width = is_wide ? widest : 1;
+    plan->rows = 2 * inner >= (uint64_t)plan->group * plan->width;
+    plan->width = plan->rows ? plan->width : 1;
+    ops_layout_generalise(use->reserved,
+                          is_contiguous && (plan->width > 1 || context->tuning->knows_dense_views),
+                          space, &plan->layout);
+    plan->rows &= space->rank > 1;
     if (plan->rows) {
         const uint64_t step = (uint64_t)plan->group * plan->width;
         const uint64_t rows = (uint64_t)ops_space_elements(space) / inner;
@@ -534,8 +552,7 @@ static hal_status plan_general(const ops_context *context, const ops_elementwise
         }
         plan->rows = plan->grid_may_overrun = 0;
     }
-    plan->width = space->rank > 1 ? 1 : plan->width;
-    plan->tail = plan->width > 1;
+    plan->width = 1;
     const uint64_t step = (uint64_t)plan->group * plan->width;
     const uint64_t total = (uint64_t)ops_space_elements(space);
     return ops_grid_spread(context, use->function, ops_ceil_divide(total, step), plan->grid);

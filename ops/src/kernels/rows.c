@@ -286,6 +286,28 @@ static uint32_t logarithm(uint32_t power)
     return (uint32_t)__builtin_ctz(power);
 }
 
+/* Scalars of the layout that are not the space's: strides of the axis, and as in rows_any.c. */
+static uint32_t reserved_bytes(const ops_row_pass *pass)
+{
+    const ops_row_program *program = pass->program;
+    uint32_t means = 0;
+    for (uint32_t v = program->input_count; v < program->value_count; v++) {
+        means += ops_row_step_of(program, v)->kind == OPS_REDUCE_MEAN;
+    }
+    return (program->input_count + program->output_count) * 8 + 32 + 8 * means;
+}
+
+/* Views that are contiguous along the axis have a scalar stride as well. */
+static void generalise_strides(ops_row_pass *pass)
+{
+    for (uint32_t view = 0; view < pass->layout.view_count; view++) {
+        uint8_t *step = &pass->axis.step[view];
+        *step = *step == OPS_INNER_ONE ? OPS_INNER_ANY : *step;
+    }
+    ops_layout_generalise(reserved_bytes(pass) + OPS_ROW_ANY_SCALARS * 4, false, &pass->space,
+                          &pass->layout);
+}
+
 /* Chooses the kernel for any layout, if the group is large enough for this one. The sums of softmax
  * go by batches, whose sizes are compiled in. Compilers of processors take minutes for barriers
  * inside of loops. */
@@ -305,6 +327,7 @@ static bool choose_any(const ops_context *context, ops_row_pass *pass)
         group->outputs = outputs;
         return false;
     }
+    generalise_strides(pass);
     const uint32_t along = logarithm(group->along);
     const uint32_t subgroup = group->subgroup ? logarithm(group->subgroup) : 0;
     pass->form.any = 1;
@@ -413,11 +436,7 @@ static hal_status pass_plan(const ops_context *context, const ops_row_call *call
     }
     ops_space_collapse(&pass->space, 0);
     flatten_group(&pass->space, &pass->group);
-    uint32_t means = 0;
-    for (uint32_t v = program->input_count; v < program->value_count; v++) {
-        means += ops_row_step_of(program, v)->kind == OPS_REDUCE_MEAN;
-    }
-    ops_layout_choose(context, &pass->space, count * 8 + 32 + 8 * means,
+    ops_layout_choose(context, &pass->space, reserved_bytes(pass),
                       ops_axis_reach(&pass->axis, count), &pass->layout);
     ops_row_schedule_make(program, &pass->axis, &pass->schedule);
     if (is_general) {

@@ -191,6 +191,12 @@ static bool view_is_dense(const ops_space *space, uint32_t view)
     return dense;
 }
 
+static bool scalars_fit(const ops_layout *layout, uint32_t reserved)
+{
+    const uint32_t bytes = scalar_count(layout) * (layout->index64 ? 8 : 4);
+    return bytes + reserved <= HAL_IR_MAX_SCALAR_BYTES;
+}
+
 void ops_layout_choose(const ops_context *context, const ops_space *space, uint32_t reserved,
                        int64_t reach, ops_layout *layout)
 {
@@ -205,8 +211,39 @@ void ops_layout_choose(const ops_context *context, const ops_space *space, uint3
         }
     }
     layout->index64 = furthest + reach >= context->tuning->index32_limit;
-    uint32_t bytes = scalar_count(layout) * (layout->index64 ? 8 : 4);
-    layout->baked = bytes + reserved > HAL_IR_MAX_SCALAR_BYTES;
+    layout->baked = !scalars_fit(layout, reserved);
+}
+
+/* Puts dimensions of one element in front. */
+static void space_widen(ops_space *space, uint32_t rank)
+{
+    const uint32_t added = rank - space->rank;
+    for (uint32_t i = rank; i-- > 0;) {
+        if (i >= added) {
+            dimension_move(space, i - added, i);
+            continue;
+        }
+        space->size[i] = 1;
+        for (uint32_t view = 0; view < space->view_count; view++) {
+            space->stride[view][i] = 0;
+        }
+    }
+    space->rank = rank;
+}
+
+void ops_layout_generalise(uint32_t reserved, bool keeps_inner, ops_space *space,
+                           ops_layout *layout)
+{
+    enum { FEW = 2, MANY = 4 };
+    ops_layout made = *layout;
+    made.rank = space->rank <= FEW ? FEW : MANY;
+    if (!keeps_inner) {
+        memset(made.inner, OPS_INNER_ANY, made.view_count);
+    }
+    if (made.rank >= space->rank && scalars_fit(&made, reserved)) {
+        *layout = made;
+        space_widen(space, made.rank);
+    }
 }
 
 void ops_layout_key(const ops_space *space, const ops_layout *layout, ops_cache_key *key)

@@ -79,6 +79,12 @@ bool ops_space_has_plain_lines(const ops_space *space);
  * largest distance in elements that the kernel goes beyond a view's elements of the space. */
 void ops_layout_choose(const ops_context *context, const ops_space *space, uint32_t reserved,
                        int64_t reach, ops_layout *layout);
+
+/* Makes a layout, which has no dense views, that of its class: of 2 or 4 dimensions, the first of
+ * which may have one element, in the space too; and unless `keeps_inner` all strides are scalars.
+ * Where these scalars would not fit, or the rank is larger, it stays. */
+void ops_layout_generalise(uint32_t reserved, bool keeps_inner, ops_space *space,
+                           ops_layout *layout);
 void ops_layout_key(const ops_space *space, const ops_layout *layout, ops_cache_key *key);
 
 /* The scalars of a layout, and their declaration in the same order. */
