@@ -158,11 +158,11 @@ void write_result(const Tensor &target, Array array, bool is_out)
 }
 
 struct Kernel final : c10::OperatorKernel {
-    Recipe recipe;
+    Formula formula;
     Types types;
     Form form;
 
-    Kernel(const Operator &row, Form form_) : recipe(row.recipe), types(row.types), form(form_)
+    Kernel(const Operator &row, Form form_) : formula(row.formula), types(row.types), form(form_)
     {
     }
 
@@ -180,7 +180,7 @@ struct Kernel final : c10::OperatorKernel {
     {
         Lock lock;
         const Call call(stack, form.argument_count, types);
-        Results results = recipe(call);
+        Results results = formula(call);
         c10::SmallVector<Tensor, 3> tensors;
         for (size_t i = 0; i < results.size(); i++) {
             Array &array = results[i];

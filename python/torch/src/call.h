@@ -1,7 +1,7 @@
-// Operators as recipes. A recipe makes the result arrays of a call from its arguments. One boxed
-// kernel serves every recipe and each of an operator's forms (f, f_ and f.out): it promotes the
-// operands, runs the recipe under the lock, and gives the results to new tensors or to those that
-// the form writes. What a recipe cannot do goes to the processor.
+// Operators as formulas. A formula makes the result arrays of a call from its arguments. One boxed
+// kernel serves every formula and each of an operator's forms (f, f_ and f.out): it promotes the
+// operands, runs the formula under the lock, and gives the results to new tensors or to those that
+// the form writes. What a formula cannot do goes to the processor.
 #pragma once
 
 #include <ATen/core/boxing/KernelFunction.h>
@@ -17,7 +17,7 @@ namespace halyard
 using Results = c10::SmallVector<Array, 3>;
 
 // What the types of a call's operands become (Call::operator[]). Narrow floats are computed in F32
-// and rounded once at the end, as PyTorch does, unless the recipe has a single operation.
+// and rounded once at the end, as PyTorch does, unless the formula has a single operation.
 enum class Types {
     PLAIN,  // each operand has its own type
     COMMON, // PyTorch's common type
@@ -90,7 +90,7 @@ class Call
         return cast(plain(index), type);
     }
 
-    // The common type of the operands, and the one that recipes compute in.
+    // The common type of the operands, and the one that formulas compute in.
     hal_type common() const
     {
         return type_of(common_);
@@ -118,13 +118,13 @@ class Call
     int64_t device_ = -1;
 };
 
-using Recipe = Results (*)(const Call &);
+using Formula = Results (*)(const Call &);
 
 // A row of a table: the operator's forms, with spaces between them, and how they are computed.
 struct Operator {
     const char *forms;
     Types types;
-    Recipe recipe;
+    Formula formula;
 };
 
 // Registers a table's forms. Those that this version of PyTorch lacks are left out.
@@ -134,7 +134,7 @@ template <size_t N> void add_operators(torch::Library &library, const Operator (
     add_operators(library, table, N);
 }
 
-// The recipe's kernel of a form that operators_hot.cpp registers itself, for the cases that its
+// The formula's kernel of a form that operators_hot.cpp registers itself, for the cases that its
 // fast path leaves out.
 struct SlowPath {
     c10::OperatorHandle op;

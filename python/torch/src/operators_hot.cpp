@@ -1,5 +1,5 @@
 // The operators that programs call most, without boxing: a call on dense floats of one type takes the
-// storages' arrays as they are. All other cases go to the recipe of the same operator.
+// storages' arrays as they are. All other cases go to the formula of the same operator.
 #include <set>
 
 #include "call.h"
@@ -17,7 +17,7 @@ template <size_t N> struct Name {
     }
 };
 
-template <Name NAME, class Result, class... Arguments> Result by_recipe(Arguments... arguments)
+template <Name NAME, class Result, class... Arguments> Result by_formula(Arguments... arguments)
 {
     static const SlowPath &path = slow_path(NAME.text);
     return c10::impl::BoxedKernelWrapper<Result(Arguments...)>::call(
@@ -97,7 +97,7 @@ template <class Compute> bool is_computed(Compute compute)
     try {
         Lock lock;
         return compute();
-    } catch (const Unsupported &) { // the recipe tells the reason
+    } catch (const Unsupported &) { // the formula tells the reason
         return false;
     }
 }
@@ -110,7 +110,7 @@ template <ops_unary_function F, Name NAME> Tensor unary_of(const Tensor &x)
                           result = a ? tensor_like(unary(F, a), x) : Tensor();
                           return (bool)a;
                       });
-    return done ? result : by_recipe<NAME, Tensor, const Tensor &>(x);
+    return done ? result : by_formula<NAME, Tensor, const Tensor &>(x);
 }
 
 template <ops_unary_function F, Name NAME> Tensor &unary_in_place(Tensor &x)
@@ -122,7 +122,7 @@ template <ops_unary_function F, Name NAME> Tensor &unary_in_place(Tensor &x)
                           }
                           return (bool)a;
                       });
-    return done ? x : by_recipe<NAME, Tensor &, Tensor &>(x);
+    return done ? x : by_formula<NAME, Tensor &, Tensor &>(x);
 }
 
 template <ops_binary_function F, Name NAME> Tensor binary_of(const Tensor &x, const Tensor &y)
@@ -133,7 +133,7 @@ template <ops_binary_function F, Name NAME> Tensor binary_of(const Tensor &x, co
         result = a ? tensor_like(a, x) : Tensor();
         return (bool)a;
     });
-    return done ? result : by_recipe<NAME, Tensor, const Tensor &, const Tensor &>(x, y);
+    return done ? result : by_formula<NAME, Tensor, const Tensor &, const Tensor &>(x, y);
 }
 
 template <ops_binary_function F, Name NAME> Tensor &binary_in_place(Tensor &x, const Tensor &y)
@@ -145,7 +145,7 @@ template <ops_binary_function F, Name NAME> Tensor &binary_in_place(Tensor &x, c
         }
         return (bool)a;
     });
-    return done ? x : by_recipe<NAME, Tensor &, Tensor &, const Tensor &>(x, y);
+    return done ? x : by_formula<NAME, Tensor &, Tensor &, const Tensor &>(x, y);
 }
 
 bool is_one(const at::Scalar &alpha)
@@ -163,7 +163,7 @@ Tensor sum_of(const Tensor &x, const Tensor &y, const at::Scalar &alpha)
                           return (bool)a;
                       });
     return done ? result
-                : by_recipe<NAME, Tensor, const Tensor &, const Tensor &, const at::Scalar &>(
+                : by_formula<NAME, Tensor, const Tensor &, const Tensor &, const at::Scalar &>(
                       x, y, alpha);
 }
 
@@ -178,7 +178,7 @@ Tensor &sum_in_place(Tensor &x, const Tensor &y, const at::Scalar &alpha)
                           return (bool)a;
                       });
     return done ? x
-                : by_recipe<NAME, Tensor &, Tensor &, const Tensor &, const at::Scalar &>(x, y,
+                : by_formula<NAME, Tensor &, Tensor &, const Tensor &, const at::Scalar &>(x, y,
                                                                                           alpha);
 }
 
@@ -196,7 +196,7 @@ Tensor mm(const Tensor &a, const Tensor &b)
                                              {a.size(0), b.size(1)}, a.scalar_type());
                           return true;
                       });
-    return done ? result : by_recipe<"mm", Tensor, const Tensor &, const Tensor &>(a, b);
+    return done ? result : by_formula<"mm", Tensor, const Tensor &, const Tensor &>(a, b);
 }
 
 Tensor addmm(const Tensor &c, const Tensor &a, const Tensor &b, const at::Scalar &beta,
@@ -212,7 +212,7 @@ Tensor addmm(const Tensor &c, const Tensor &a, const Tensor &b, const at::Scalar
             return true;
         });
     return done ? result
-                : by_recipe<"addmm", Tensor, const Tensor &, const Tensor &, const Tensor &,
+                : by_formula<"addmm", Tensor, const Tensor &, const Tensor &, const Tensor &,
                             const at::Scalar &, const at::Scalar &>(c, a, b, beta, alpha);
 }
 
@@ -230,7 +230,7 @@ Tensor threshold_backward(const Tensor &g, const Tensor &x, const at::Scalar &bo
             return result.defined();
         });
     return done ? result
-                : by_recipe<"threshold_backward", Tensor, const Tensor &, const Tensor &,
+                : by_formula<"threshold_backward", Tensor, const Tensor &, const Tensor &,
                             const at::Scalar &>(g, x, bound);
 }
 
