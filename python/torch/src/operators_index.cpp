@@ -40,7 +40,8 @@ Array from_start(const Array &indices, int64_t length) {
 }
 
 Array indices_of(const Call &c, size_t index) {
-  const Array i = c.plain(index);
+  const Array i = c.tensor(index).numel() ? c.plain(index)
+                                          : c.cast_to(index, HAL_TYPE_I64);
   if (i.type() != HAL_TYPE_I64 && i.type() != HAL_TYPE_I32) {
     throw Unsupported("indices of another type");
   }
@@ -120,6 +121,19 @@ embedding_backward(const Call &c) // grad, indices, rows, padding, by frequency
 
 // ---- Writing ----
 
+// x with its first elements along each axis replaced by `part`.
+Array with_first(const Array &x, const Array &part) {
+  if (part.count() == x.count()) {
+    return part;
+  }
+  ops_tensor view;
+  check(ops_array_describe(x, &view));
+  for (int64_t k = 0; k < x.rank(); k++) {
+    check(ops_tensor_slice(&view, (int32_t)k, 0, part.length(k), 1, &view));
+  }
+  return Array(ops_array_update(x, &view, part));
+}
+
 Results scatter(const Call &c, ops_scatter_kind kind) {
   const Array x = c.plain(0), i = indices_of(c, 2);
   const int64_t axis = axis_of(c, 1, x);
@@ -145,16 +159,8 @@ Results scatter(const Call &c, ops_scatter_kind kind) {
   at::DimVector shape(c.tensor(2).sizes());
   updates = broadcast(updates, shape);
   const Array part = fitted(x, i, axis);
-  const Array result(ops_array_scatter(kind, (int32_t)axis, part, i, updates));
-  if (part.count() == x.count()) {
-    return {result};
-  }
-  ops_tensor view;
-  check(ops_array_describe(x, &view));
-  for (int64_t k = 0; k < x.rank(); k++) {
-    check(ops_tensor_slice(&view, (int32_t)k, 0, part.length(k), 1, &view));
-  }
-  return {Array(ops_array_update(x, &view, result))};
+  return {with_first(
+      x, Array(ops_array_scatter(kind, (int32_t)axis, part, i, updates)))};
 }
 
 // The reductions of scatter_reduce: what an element that takes part begins
@@ -175,46 +181,79 @@ Reduction reduction_of(std::string_view name) {
                         : Reduction{OPS_SCATTER_MIN, INFINITY};
 }
 
+// x with `source` reduced into it at `indices`, all of one shape but for the
+// axis. With keeps_own the elements of x take part.
+Array reduced_into(const Array &own, int64_t axis, const Array &indices,
+                   const Array &source, std::string_view name,
+                   bool keeps_own) {
+  const Reduction r = reduction_of(name);
+  const int32_t a = (int32_t)axis;
+  const at::DimVector shape = shape_of(indices);
+  const auto spread = [&](double value) {
+    return broadcast(scalar_like(own, value), shape);
+  };
+  Array x = own;
+  if (!keeps_own) {
+    x = Array(
+        ops_array_scatter(OPS_SCATTER_ASSIGN, a, x, indices, spread(r.start)));
+  }
+  Array result(ops_array_scatter(r.kind, a, x, indices, source));
+  if (name == "mean") {
+    const at::DimVector all = shape_of(x);
+    const Array ones(ops_array_full(x.context(), x.type(), (uint32_t)x.rank(),
+                                    all.data(), keeps_own));
+    const Array count(
+        ops_array_scatter(OPS_SCATTER_ADD, a, ones, indices, spread(1)));
+    result = result / maximum(count, 1.0);
+  }
+  return result;
+}
+
 Results
 scatter_reduce(const Call &c) // self, dim, index, source, reduce, include_self
 {
-  Array x = c.plain(0),
-        source = c.is_number(3) ? scalar(c.context(), x.type(), c.number(3))
+  const Array own = c.plain(0), x = with_axis(own);
+  const Array i = with_axis(indices_of(c, 2));
+  Array source = c.is_number(3) ? scalar(c.context(), x.type(), c.number(3))
                                 : c.plain(3);
-  const Array i = indices_of(c, 2);
+  if (i.count() == 0) {
+    return {own};
+  }
   const int64_t axis = axis_of(c, 1, x);
-  const std::string_view name = c.value(4).toStringView();
-  const Reduction r = reduction_of(name);
-  if (i.rank() != x.rank() || i.count() == 0 || !hal_type_is_float(x.type()) ||
+  if (i.rank() != x.rank() || !hal_type_is_float(x.type()) ||
       source.type() != x.type()) {
     throw Unsupported("indices of another rank, or values of integers");
   }
-  for (int64_t k = 0; k < x.rank(); k++) {
-    if (k != axis && i.length(k) != x.length(k)) {
-      throw Unsupported("indices of a part");
-    }
-    if (source.rank() && source.length(k) > i.length(k)) {
+  for (int64_t k = 0; k < source.rank(); k++) {
+    if (source.length(k) > i.length(k)) {
       source = slice(source, k, 0, i.length(k));
     }
   }
-  const at::DimVector shape(c.tensor(2).sizes());
-  const int32_t a = (int32_t)axis;
-  const auto spread = [&](double value) {
-    return broadcast(scalar_like(x, value), shape);
-  };
   const bool keeps_own = c.count() < 6 || !c.value(5).isBool() || c.flag(5);
-  if (!keeps_own) {
-    x = Array(ops_array_scatter(OPS_SCATTER_ASSIGN, a, x, i, spread(r.start)));
+  const Array part =
+      reduced_into(fitted(x, i, axis), axis, i, broadcast(source, shape_of(i)),
+                   c.value(4).toStringView(), keeps_own);
+  return {reshape(with_first(x, part), c.tensor(0).sizes())};
+}
+
+Results
+index_reduce(const Call &c) // self, dim, index, source, reduce, include_self
+{
+  const Array x = with_axis(c.plain(0)), source = with_axis(c.plain(3));
+  const Array i = flatten(indices_of(c, 2));
+  if (i.count() == 0) {
+    return {c.plain(0)};
   }
-  Array result(ops_array_scatter(r.kind, a, x, i, broadcast(source, shape)));
-  if (name == "mean") {
-    const Array ones(ops_array_full(c.context(), x.type(), (uint32_t)x.rank(),
-                                    c.tensor(0).sizes().data(), keeps_own));
-    const Array count(
-        ops_array_scatter(OPS_SCATTER_ADD, a, ones, i, spread(1)));
-    result = result / maximum(count, 1.0);
+  const int64_t axis = axis_of(c, 1, x);
+  if (source.type() != x.type() || source.rank() != x.rank() ||
+      !hal_type_is_float(x.type())) {
+    throw Unsupported("a source of another rank, or values of integers");
   }
-  return {result};
+  at::DimVector one((size_t)x.rank(), 1), all(shape_of(source));
+  one[(size_t)axis] = i.count();
+  return {as_first(c, reduced_into(x, axis, broadcast(reshape(i, one), all),
+                                   source, c.value(4).toStringView(),
+                                   c.flag(5)))};
 }
 
 Results take(const Call &c) // self, indices of the flattened elements
@@ -225,6 +264,40 @@ Results take(const Call &c) // self, indices of the flattened elements
   }
   const Array places = flatten(from_start(i, x.count()));
   return {reshape(Array(ops_array_gather(0, x, places)), c.tensor(1).sizes())};
+}
+
+Results put(const Call &c) // self, indices of the flattened elements, source,
+                           // accumulate
+{
+  const Array own = c.plain(0), x = flatten(own), i = indices_of(c, 1);
+  if (i.count() == 0 || x.count() == 0) {
+    return {own};
+  }
+  const Array source = c.plain(2);
+  if (source.type() != x.type() || source.count() != i.count()) {
+    throw Unsupported("a source of another type or size");
+  }
+  const ops_scatter_kind kind =
+      c.flag(3) ? OPS_SCATTER_ADD : OPS_SCATTER_ASSIGN;
+  return {reshape(
+      Array(ops_array_scatter(kind, 0, x, flatten(from_start(i, x.count())),
+                              flatten(source))),
+      c.tensor(0).sizes())};
+}
+
+// The elements of the source, in order, where the mask is true.
+Results masked_scatter(const Call &c) // self, mask, source
+{
+  const Array x = c.plain(0), source = flatten(c.plain(2));
+  if (source.type() != x.type() || source.count() == 0 || x.count() == 0) {
+    throw Unsupported("a source of another type, or nothing");
+  }
+  const at::DimVector shape = shape_of(x);
+  const Array mask = broadcast(c.cast_to(1, HAL_TYPE_BOOL), shape);
+  const Array before(
+      ops_array_scan(OPS_SCAN_SUM, 0, cast(flatten(mask), HAL_TYPE_I64)));
+  const Array picked(ops_array_gather(0, source, before - 1));
+  return {where(mask, reshape(picked, shape), x)};
 }
 
 Results index_add(const Call &c) // self, dim, index, source, alpha
@@ -315,12 +388,10 @@ std::vector<Array> true_indices(const Array &mask) {
 Results nonzero(const Call &c) {
   const Array x = c.plain(0);
   const std::vector<Array> indices = true_indices(x);
-  const int64_t count = indices.empty() ? 0 : indices[0].count();
+  const int64_t count =
+      indices.empty() ? true_places(x).count() : indices[0].count();
   const at::DimVector shape{count, x.rank()};
-  if (indices.empty()) {
-    throw Unsupported("the places of a scalar");
-  }
-  if (count == 0) {
+  if (count == 0 || indices.empty()) {
     return {
         Array(ops_array_full(c.context(), HAL_TYPE_I64, 2, shape.data(), 0))};
   }
@@ -652,25 +723,36 @@ Results arange(const Call &c) // start, end, step, out
   return {numbers(c.context(), type, (int64_t)size, start, step)};
 }
 
-Results linspace(const Call &c) // start, end, steps, out
-{
+// Numbers at equal distances, in F32 for narrow floats: start, end, steps.
+Array line(const Call &c, hal_type type) {
   const double start = c.number(0), end = c.number(1);
   const int64_t steps = c.integer(2);
-  const hal_type type = number_type(c.tensor(3));
-  if (!hal_type_is_float(type) || steps < 0) {
-    throw Unsupported("linspace of integers");
-  }
-  if (steps < 2) {
-    return {Array(ops_array_full(c.context(), type, 1, &steps, start))};
-  }
-  // From both ends, as PyTorch: the last one is exact.
   const hal_type wide =
       hal_type_is_narrow_float(type) ? (hal_type)HAL_TYPE_F32 : type;
+  if (!hal_type_is_float(type) || steps < 0) {
+    throw Unsupported("a line of integers");
+  }
+  if (steps < 2) {
+    return Array(ops_array_full(c.context(), wide, 1, &steps, start));
+  }
+  // From both ends, as PyTorch: the last one is exact.
   const double step = (end - start) / (double)(steps - 1);
   const Array i = numbers(c.context(), HAL_TYPE_I32, steps, 0, 1);
   const Array low = cast(i, wide) * step + start;
   const Array high = end - cast((double)(steps - 1) - i, wide) * step;
-  return {cast(where(less(i, (double)(steps / 2)), low, high), type)};
+  return where(less(i, (double)(steps / 2)), low, high);
+}
+
+Results linspace(const Call &c) // start, end, steps, out
+{
+  const hal_type type = number_type(c.tensor(3));
+  return {cast(line(c, type), type)};
+}
+
+Results logspace(const Call &c) // start, end, steps, base, out
+{
+  const hal_type type = number_type(c.tensor(4));
+  return {cast(power(c.value(3).toDouble(), line(c, type)), type)};
 }
 
 const Operator TABLE[] = {
@@ -705,6 +787,10 @@ const Operator TABLE[] = {
     {"roll", Types::PLAIN, roll},
     {"arange.start_out", Types::PLAIN, arange},
     {"linspace.out", Types::PLAIN, linspace},
+    {"logspace.out", Types::PLAIN, logspace},
+    {"index_reduce index_reduce_ index_reduce.out", Types::PLAIN, index_reduce},
+    {"put_", Types::PLAIN, put},
+    {"masked_scatter_", Types::PLAIN, masked_scatter},
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {

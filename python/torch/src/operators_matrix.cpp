@@ -104,10 +104,13 @@ Results add_mv(const Call &c)
 Results dot(const Call &c)
 {
     const Array a = c.plain(0), b = c.plain(1);
-    if (a.rank() != 1 || b.rank() != 1 || a.count() != b.count() || a.count() == 0) {
+    if (a.rank() != 1 || b.rank() != 1 || a.count() != b.count()) {
         throw Unsupported("shapes that do not fit");
     }
     check_floats(a, b);
+    if (a.count() == 0) {
+        return {scalar(c.context(), a.type(), 0)};
+    }
     const hal_type wide = hal_type_is_narrow_float(a.type()) ? (hal_type)HAL_TYPE_F32 : a.type();
     return {cast(reduce(OPS_REDUCE_SUM, cast(a, wide) * cast(b, wide), 0, false), a.type())};
 }
@@ -143,10 +146,14 @@ Results identity(const Call &c) // n, m, out
 {
     const int64_t rows = c.integer(0), columns = c.integer(1);
     const hal_type type = type_of(c.tensor(2).scalar_type());
-    if (rows == 0 || columns == 0 || type == HAL_TYPE_NONE) {
-        throw Unsupported("an empty matrix");
+    if (type == HAL_TYPE_NONE) {
+        throw Unsupported("a type that Halyard lacks");
     }
     const int64_t device = c.device();
+    if (rows == 0 || columns == 0) {
+        const int64_t shape[2] = {rows, columns};
+        return {Array(ops_array_full(c.context(), type, 2, shape, 0))};
+    }
     return {cast(
         equal(row_numbers(context_at(device), rows), column_numbers(context_at(device), columns)),
         type)};

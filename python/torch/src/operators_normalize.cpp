@@ -223,6 +223,17 @@ Results batch_norm_without_running(const Call &c)
     return batch_norm_with(c, nullptr, nullptr, true, c.value(4).toDouble(), c.value(5).toDouble());
 }
 
+// x, weight, bias, running_mean, running_var, momentum, eps: as batch_norm in training, with a
+// buffer for libraries that need one.
+Results batch_norm_with_update(const Call &c)
+{
+    Results r = batch_norm_with(c, optional_tensor(c, 3), optional_tensor(c, 4), true,
+                                c.value(5).toDouble(), c.value(6).toDouble());
+    const int64_t none = 0;
+    r.push_back(Array(ops_array_full(c.context(), HAL_TYPE_U8, 1, &none, 0)));
+    return r;
+}
+
 // g, x, weight, running_mean, running_var, save_mean, save_rstd, train, eps, mask
 Results batch_norm_backward(const Call &c)
 {
@@ -332,6 +343,7 @@ const Operator TABLE[] = {
     {"native_group_norm_backward", Types::COMMON, group_norm_backward},
     {"native_batch_norm _native_batch_norm_legit", Types::COMMON, batch_norm},
     {"_native_batch_norm_legit.no_stats", Types::COMMON, batch_norm_without_running},
+    {"_batch_norm_with_update", Types::COMMON, batch_norm_with_update},
     {"native_batch_norm_backward", Types::COMMON, batch_norm_backward},
     {"_thnn_fused_lstm_cell", Types::COMMON, lstm_cell},
     {"_thnn_fused_lstm_cell_backward_impl", Types::COMMON, lstm_cell_backward},

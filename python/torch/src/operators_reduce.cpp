@@ -59,6 +59,11 @@ Axes all_axes(const Array &x) {
   return axes_of(x, at::OptionalIntArrayRef(), false);
 }
 
+Array full_result(const Array &x, hal_type type, const Axes &a, double value) {
+  return Array(ops_array_full(x.context(), type, (uint32_t)a.shape.size(),
+                              a.shape.data(), value));
+}
+
 Array reduced(ops_reduction reduction, const Array &x, const Axes &a) {
   if (a.axes.empty()) {
     return x;
@@ -98,7 +103,7 @@ Results sum(const Call &c, size_t dims, size_t keep, size_t dtype) {
   const Array x = c.cast_to(0, type);
   const Axes axes = dims ? axes_of(c, x, dims, keep) : all_axes(x);
   if (R == OPS_REDUCE_MEAN && axes.count == 0) {
-    throw Unsupported("the mean of nothing");
+    return {full_result(x, result, axes, NAN)};
   }
   return {cast(reduced(R, x, axes), result)};
 }
@@ -189,40 +194,50 @@ Moments moments(const Call &c) {
   const double correction = c.number_or(2, 1);
   const double divisor = std::max(0.0, (double)axes.count - correction);
   if (axes.count == 0) {
-    throw Unsupported("the variance of nothing");
+    const Array nothing = full_result(x, x.type(), axes, NAN);
+    return {nothing, nothing};
   }
   const Array mean = reduced(OPS_REDUCE_MEAN, x, kept);
   const Array total = reduced(OPS_REDUCE_SUM, square(x - mean), kept);
   return {reshape(mean, axes.shape), reshape(total / divisor, axes.shape)};
 }
 
-Results vector_norm(const Call &c) {
-  if (!hal_type_is_float(c.common()) ||
-      (c.count() > 4 && c.value(4).isInt())) { // a dtype
-    throw Unsupported("a norm of another type");
-  }
-  const Array x = c[0];
+// The norm of an order, of x in place of the call's operand.
+Array norm_of(const Call &c, const Array &x) {
   const Axes axes = c.count() > 2 ? axes_of(c, x, 2, 3) : all_axes(x);
   const double order = c.number_or(1, 2);
   if (axes.count == 0) {
     throw Unsupported("the norm of nothing");
   }
   if (order == 2) {
-    return {unary(OPS_SQRT, reduced(OPS_REDUCE_SUM, square(x), axes))};
+    return unary(OPS_SQRT, reduced(OPS_REDUCE_SUM, square(x), axes));
   }
   const Array magnitude = unary(OPS_ABS, x);
   if (order == 1) {
-    return {reduced(OPS_REDUCE_SUM, magnitude, axes)};
+    return reduced(OPS_REDUCE_SUM, magnitude, axes);
   }
   if (std::isinf(order)) {
-    return {
-        reduced(order > 0 ? OPS_REDUCE_MAX : OPS_REDUCE_MIN, magnitude, axes)};
+    return reduced(order > 0 ? OPS_REDUCE_MAX : OPS_REDUCE_MIN, magnitude, axes);
   }
   if (order == 0) {
-    return {reduced(OPS_REDUCE_SUM, cast(not_equal(x, 0), x.type()), axes)};
+    return reduced(OPS_REDUCE_SUM, cast(not_equal(x, 0), x.type()), axes);
   }
-  return {
-      power(reduced(OPS_REDUCE_SUM, power(magnitude, order), axes), 1 / order)};
+  return power(reduced(OPS_REDUCE_SUM, power(magnitude, order), axes), 1 / order);
+}
+
+Results vector_norm(const Call &c) {
+  const hal_type type = type_of(
+      c.count() > 4 ? c.dtype_or(4, c.tensor(0).scalar_type())
+                    : c.tensor(0).scalar_type());
+  if (!hal_type_is_float(c.common()) || !hal_type_is_float(type)) {
+    throw Unsupported("a norm of another type");
+  }
+  if (type != c.common()) {
+    const hal_type wide =
+        hal_type_is_narrow_float(type) ? (hal_type)HAL_TYPE_F32 : type;
+    return {cast(norm_of(c, c.cast_to(0, wide)), type)};
+  }
+  return {norm_of(c, c[0])};
 }
 
 Results log_sum_exp(const Call &c) {

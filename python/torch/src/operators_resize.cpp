@@ -59,9 +59,31 @@ std::vector<int32_t> padding_places(const Shape &padding, size_t from_end, int64
     return places;
 }
 
+// Nothing in the shape of x, or of its result, with other lengths along the last axes.
+Array nothing(const Call &c, const Tensor &x, const Shape &space)
+{
+    Shape shape(x.sizes().begin(), x.sizes().end() - (int64_t)space.size());
+    shape.insert(shape.end(), space.begin(), space.end());
+    return Array(ops_array_full(c.context(), type_of(x.scalar_type()), (uint32_t)shape.size(),
+                                shape.data(), 0));
+}
+
+// Whether a batch of no tensors is given.
+bool is_batch_of_nothing(const Tensor &x, size_t axes)
+{
+    return x.dim() > (int64_t)axes + 1 && x.size(0) == 0;
+}
+
 template <size_t AXES, Fold FOLD> Results pad(const Call &c) // x, padding
 {
     const Shape padding = c.integers(1);
+    if (is_batch_of_nothing(c.tensor(0), AXES)) {
+        Shape space(c.tensor(0).sizes().end() - AXES, c.tensor(0).sizes().end());
+        for (size_t k = 0; k < AXES; k++) {
+            space[AXES - 1 - k] += padding[2 * k] + padding[2 * k + 1];
+        }
+        return {nothing(c, c.tensor(0), space)};
+    }
     require_elements(c.tensor(0), AXES);
     Array x = c.plain(0);
     for (size_t k = 0; k < AXES; k++) {
@@ -146,6 +168,51 @@ Matrix linear_weights(int64_t from, int64_t to, bool aligns_corners, double step
     return m;
 }
 
+// Of Keys' kernel with a = -3/4, on four elements, those beyond an end repeated.
+Matrix cubic_weights(int64_t from, int64_t to, bool aligns_corners, double step)
+{
+    constexpr double A = -0.75;
+    const auto near = [](double x) { return ((A + 2) * x - (A + 3)) * x * x + 1; };
+    const auto far = [](double x) { return ((A * x - 5 * A) * x + 8 * A) * x - 4 * A; };
+    Matrix m((size_t)(to * from), 0.0f);
+    for (int64_t i = 0; i < to; i++) {
+        const double place = !aligns_corners ? ((double)i + 0.5) * step - 0.5
+                             : to > 1        ? (double)i * (double)(from - 1) / (double)(to - 1)
+                                             : 0;
+        const double low = std::floor(place), t = place - low;
+        const double weights[4] = {far(t + 1), near(t), near(1 - t), far(2 - t)};
+        for (int64_t k = 0; k < 4; k++) {
+            const int64_t at = std::clamp<int64_t>((int64_t)low + k - 1, 0, from - 1);
+            m[(size_t)(i * from + at)] += (float)weights[k];
+        }
+    }
+    return m;
+}
+
+// Of a triangle that is as wide as the step where that is above 1.
+Matrix smooth_weights(int64_t from, int64_t to, bool aligns_corners, double step)
+{
+    if (aligns_corners) {
+        step = to > 1 ? (double)(from - 1) / (double)(to - 1) : 0;
+    }
+    const double width = std::max(step, 1.0);
+    Matrix m((size_t)(to * from), 0.0f);
+    for (int64_t i = 0; i < to; i++) {
+        const double center = step * ((double)i + 0.5);
+        const int64_t begin = std::max<int64_t>((int64_t)(center - width + 0.5), 0);
+        const int64_t end = std::min<int64_t>((int64_t)(center + width + 0.5), from);
+        double total = 0;
+        for (int64_t k = begin; k < end; k++) {
+            total += std::max(0.0, 1 - std::abs(((double)k - center + 0.5) / width));
+        }
+        for (int64_t k = begin; k < end; k++) {
+            const double w = std::max(0.0, 1 - std::abs(((double)k - center + 0.5) / width));
+            m[(size_t)(i * from + k)] = (float)(total > 0 ? w / total : w);
+        }
+    }
+    return m;
+}
+
 Matrix mean_weights(int64_t from, int64_t to)
 {
     Matrix m((size_t)(to * from), 0.0f);
@@ -177,27 +244,31 @@ Array weighted(const Array &x, int64_t axis, const Matrix &m, int64_t to, int64_
     return transpose(reshape(matmul(rows, matrix), result), axis, x.rank() - 1);
 }
 
-template <size_t AXES> Results linear(const Call &c) // x, size, aligns_corners, factors
+using Weights = Matrix (*)(int64_t from, int64_t to, bool aligns_corners, double step);
+
+// x, size, aligns_corners, factors
+template <size_t AXES, Weights WEIGHTS = linear_weights> Results linear(const Call &c)
 {
     const Shape out = c.integers(1);
     require_elements(c.tensor(0), AXES);
     Array x = c[0];
     for (size_t k = 0; k < AXES; k++) {
         const int64_t axis = 2 + (int64_t)k, from = x.length(axis);
-        const Matrix m = linear_weights(from, out[k], c.flag(2), step_of(c, 3 + k, from, out[k]));
+        const Matrix m = WEIGHTS(from, out[k], c.flag(2), step_of(c, 3 + k, from, out[k]));
         x = weighted(x, axis, m, out[k], from, false);
     }
     return {x};
 }
 
-template <size_t AXES> Results linear_backward(const Call &c) // g, size, in, aligns_corners, ...
+// g, size, in, aligns_corners, factors
+template <size_t AXES, Weights WEIGHTS = linear_weights> Results linear_backward(const Call &c)
 {
     const Shape out = c.integers(1), in = c.integers(2);
     require_elements(c.tensor(0), AXES);
     Array g = c[0];
     for (size_t k = 0; k < AXES; k++) {
         const int64_t axis = 2 + (int64_t)k, from = in[2 + k];
-        const Matrix m = linear_weights(from, out[k], c.flag(3), step_of(c, 4 + k, from, out[k]));
+        const Matrix m = WEIGHTS(from, out[k], c.flag(3), step_of(c, 4 + k, from, out[k]));
         g = weighted(g, axis, m, out[k], from, true);
     }
     return {g};
@@ -206,6 +277,9 @@ template <size_t AXES> Results linear_backward(const Call &c) // g, size, in, al
 template <size_t AXES> Results adaptive_mean(const Call &c) // x, size
 {
     const Shape out = c.integers(1);
+    if (is_batch_of_nothing(c.tensor(0), AXES)) {
+        return {nothing(c, c.tensor(0), out)};
+    }
     require_elements(c.tensor(0), AXES);
     Array x = c[0];
     for (size_t k = 0; k < AXES; k++) {
@@ -257,6 +331,11 @@ const Operator TABLE[] = {
     {BACKWARD("upsample_linear1d_backward"), Types::COMMON, linear_backward<1>},
     {BACKWARD("upsample_bilinear2d_backward"), Types::COMMON, linear_backward<2>},
     {BACKWARD("upsample_trilinear3d_backward"), Types::COMMON, linear_backward<3>},
+    {WITH_OUT("upsample_bicubic2d"), Types::COMMON, linear<2, cubic_weights>},
+    {BACKWARD("upsample_bicubic2d_backward"), Types::COMMON, linear_backward<2, cubic_weights>},
+    {WITH_OUT("_upsample_bilinear2d_aa"), Types::COMMON, linear<2, smooth_weights>},
+    {BACKWARD("_upsample_bilinear2d_aa_backward"), Types::COMMON,
+     linear_backward<2, smooth_weights>},
     {"_adaptive_avg_pool2d", Types::COMMON, adaptive_mean<2>},
     {"_adaptive_avg_pool3d", Types::COMMON, adaptive_mean<3>},
     {"_adaptive_avg_pool2d_backward", Types::COMMON, adaptive_mean_backward<2>},

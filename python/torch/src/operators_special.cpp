@@ -184,9 +184,19 @@ Array with_axis(const Array &x, bool at_end)
 // How many of the sorted elements are below each value, or not above it.
 Array places_in(const Array &sorted, const Array &values, bool is_right)
 {
-    if (sorted.count() == 0 || values.count() == 0 ||
-        sorted.length(sorted.rank() - 1) * values.count() > MOST_PAIRS) {
-        throw Unsupported("a search in nothing, or of very many");
+    if (sorted.count() == 0 || values.count() == 0) {
+        at::DimVector shape;
+        for (int64_t i = 0; i < values.rank(); i++) {
+            shape.push_back(values.length(i));
+        }
+        return Array(ops_array_full(values.context(), HAL_TYPE_I32, (uint32_t)shape.size(),
+                                    shape.data(), 0));
+    }
+    if (sorted.rank() == 1 && sorted.type() == values.type()) {
+        return Array(ops_array_search_sorted(sorted, values, is_right));
+    }
+    if (sorted.length(sorted.rank() - 1) * values.count() > MOST_PAIRS) {
+        throw Unsupported("a search of very many");
     }
     const Array s = sorted.rank() == 1 ? sorted : with_axis(sorted, false);
     const Array v = with_axis(values, true);
@@ -205,9 +215,14 @@ Results bucketize(const Call &c) // values, boundaries, out_int32, right
 
 Results search_sorted(const Call &c) // sorted, values, out_int32, right, side, sorter
 {
-    const Array sorted = c[0], values = c[1];
-    if (c.has(5) || values.rank() == 0 || (sorted.rank() != 1 && sorted.rank() != values.rank())) {
-        throw Unsupported("a search by a sorter");
+    Array sorted = c[0];
+    const Array values = c[1];
+    if (values.rank() == 0 || (sorted.rank() != 1 && sorted.rank() != values.rank())) {
+        throw Unsupported("a search for a number");
+    }
+    if (c.has(5) && sorted.count()) {
+        sorted = Array(
+            ops_array_take_along_axis((int32_t)sorted.rank() - 1, sorted, c.plain(5)));
     }
     const auto side = c.value(4).toOptional<std::string_view>();
     const Array places = places_in(sorted, values, c.flag(3) || (side && *side == "right"));

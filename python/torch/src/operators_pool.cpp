@@ -1,0 +1,352 @@
+// Poolings of three axes, poolings to given lengths, their inverses, and samples of a grid.
+#include <cmath>
+
+#include "call.h"
+#include "windows.h"
+
+namespace halyard
+{
+namespace
+{
+
+using Shape = std::vector<int64_t>;
+
+void require_floats(const Array &x)
+{
+    if (!hal_type_is_float(x.type()) || x.count() == 0) {
+        throw Unsupported("a pooling of integers or of nothing");
+    }
+}
+
+Shape space_of(const Tensor &x, int64_t axes)
+{
+    return Shape(x.sizes().end() - axes, x.sizes().end());
+}
+
+Shape leading_of(const Tensor &x, int64_t axes)
+{
+    return Shape(x.sizes().begin(), x.sizes().end() - axes);
+}
+
+int64_t product(const Shape &sizes)
+{
+    int64_t n = 1;
+    for (const int64_t size : sizes) {
+        n *= size;
+    }
+    return n;
+}
+
+Shape joined(Shape shape, const Shape &more)
+{
+    shape.insert(shape.end(), more.begin(), more.end());
+    return shape;
+}
+
+// x as [1, planes, space...].
+Array planes_of(const Array &x, const Tensor &like, int64_t axes)
+{
+    const Shape space = space_of(like, axes);
+    return reshape(x, joined({1, like.numel() / product(space)}, space));
+}
+
+// ---- Poolings of three axes ----
+
+// From the arguments kernel, stride, padding on; the rest differs.
+ops_pool_options options_of(const Call &c, size_t kernel, size_t dilation, bool is_ceiling)
+{
+    ops_pool_options o{};
+    o.size = sizeof o;
+    o.ceiling = is_ceiling;
+    const auto number = [&](size_t argument, size_t axis, int64_t otherwise) {
+        const std::vector<int64_t> list = c.integers(argument);
+        return list.empty() ? otherwise : list[list.size() == 1 ? 0 : axis];
+    };
+    for (size_t k = 0; k < 3; k++) {
+        o.window[k] = number(kernel, k, 1);
+        o.stride[k] = number(kernel + 1, k, o.window[k]);
+        o.before[k] = o.after[k] = number(kernel + 2, k, 0);
+        o.dilation[k] = dilation ? number(dilation, k, 1) : 1;
+    }
+    return o;
+}
+
+Array in_place_of(const Array &pooled, const Tensor &like)
+{
+    return reshape(pooled, joined(leading_of(like, 3), {pooled.length(2), pooled.length(3),
+                                                        pooled.length(4)}));
+}
+
+Results max_pool(const Call &c) // x, kernel, stride, padding, dilation, ceil_mode
+{
+    const Array x = c.plain(0);
+    require_floats(x);
+    const ops_pool_options o = options_of(c, 1, 4, c.flag(5));
+    ops_array *places = nullptr;
+    const Array y(ops_array_pool(OPS_POOL_MAX, &o, planes_of(x, c.tensor(0), 3), &places));
+    return {in_place_of(y, c.tensor(0)), in_place_of(Array(places), c.tensor(0))};
+}
+
+// g, x, kernel, stride, padding, dilation, ceil_mode, places
+Results max_pool_backward(const Call &c)
+{
+    const Tensor &x = c.tensor(1);
+    const ops_pool_options o = options_of(c, 2, 5, c.flag(6));
+    const Shape space = space_of(x, 3);
+    const Array g = planes_of(c.plain(0), c.tensor(0), 3);
+    const Array places = planes_of(c.plain(7), c.tensor(7), 3);
+    return {reshape(Array(ops_array_pool_gradient(OPS_POOL_MAX, &o, g, places, space.data())),
+                    x.sizes())};
+}
+
+// x, kernel, stride, padding, ceil_mode, count_include_pad, divisor
+Results average_pool(const Call &c)
+{
+    const Array x = c[0];
+    require_floats(x);
+    ops_pool_options o = options_of(c, 1, 0, c.flag(4));
+    o.count_padding = c.flag(5) || c.has(6);
+    if (c.has(6) && o.ceiling) {
+        throw Unsupported("a divisor with windows beyond the end");
+    }
+    Array y(ops_array_pool(OPS_POOL_AVERAGE, &o, planes_of(x, c.tensor(0), 3), nullptr));
+    if (c.has(6)) {
+        y = y * ((double)(o.window[0] * o.window[1] * o.window[2]) / (double)c.integer(6));
+    }
+    return {in_place_of(y, c.tensor(0))};
+}
+
+// g, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor
+Results average_pool_backward(const Call &c)
+{
+    const Tensor &x = c.tensor(1);
+    ops_pool_options o = options_of(c, 2, 0, c.flag(5));
+    o.count_padding = c.flag(6);
+    if (c.has(7)) {
+        throw Unsupported("the gradient with a divisor");
+    }
+    const Shape space = space_of(x, 3);
+    const Array g = planes_of(c[0], c.tensor(0), 3);
+    return {reshape(Array(ops_array_pool_gradient(OPS_POOL_AVERAGE, &o, g, nullptr, space.data())),
+                    x.sizes())};
+}
+
+// ---- Maxima to given lengths: windows of one length, whose last elements may repeat ----
+
+template <int AXES> Results adaptive_max(const Call &c) // x, lengths
+{
+    const Tensor &tensor = c.tensor(0);
+    const Shape space = space_of(tensor, AXES);
+    Shape out = c.integers(1);
+    out.resize(AXES, out[0]);
+    const Shape shape = joined(leading_of(tensor, AXES), out);
+    if (tensor.numel() == 0 || product(shape) == 0) {
+        const auto nothing = [&](hal_type type) {
+            return Array(
+                ops_array_full(c.context(), type, (uint32_t)shape.size(), shape.data(), 0));
+        };
+        return {nothing(c.plain(0).type()), nothing(HAL_TYPE_I64)};
+    }
+    const int64_t planes = tensor.numel() / product(space);
+    int64_t windows[3], total = 1;
+    for (int k = 0; k < AXES; k++) {
+        windows[k] = 0;
+        for (int64_t i = 0; i < out[k]; i++) {
+            const int64_t begin = i * space[k] / out[k];
+            windows[k] = std::max(windows[k], ((i + 1) * space[k] + out[k] - 1) / out[k] - begin);
+        }
+        total *= windows[k];
+    }
+    std::vector<int32_t> places((size_t)(product(out) * total));
+    for (int64_t p = 0; p < (int64_t)places.size(); p++) {
+        int64_t result = p / total, inner = p % total, place = 0, scale = 1;
+        for (int k = AXES - 1; k >= 0; k--) {
+            const int64_t i = result % out[k], m = inner % windows[k];
+            const int64_t begin = i * space[k] / out[k];
+            const int64_t end = ((i + 1) * space[k] + out[k] - 1) / out[k];
+            place += scale * std::min(begin + m, end - 1);
+            scale *= space[k];
+            result /= out[k];
+            inner /= windows[k];
+        }
+        places[(size_t)p] = (int32_t)place;
+    }
+    const int64_t count = (int64_t)places.size();
+    const Array table(ops_array_from_host(c.context(), HAL_TYPE_I32, 1, &count, places.data()));
+    const Array x = reshape(c.plain(0), Shape{planes, product(space)});
+    const Array rows =
+        reshape(Array(ops_array_gather(1, x, table)), Shape{planes, product(out), total});
+    const Array which = reduce(OPS_REDUCE_ARGMAX, rows, 2, true);
+    const Array all = broadcast(reshape(table, Shape{1, product(out), total}),
+                                Shape{planes, product(out), total});
+    const Array place(ops_array_take_along_axis(2, all, which));
+    return {reshape(reduce(OPS_REDUCE_MAX, rows, 2, false), shape),
+            cast(reshape(place, shape), HAL_TYPE_I64)};
+}
+
+// Values put, or added up, at places of planes of zeros.
+Array spread(const Call &c, const Tensor &values, const Tensor &places, const Shape &leading,
+             const Shape &space, ops_scatter_kind kind)
+{
+    const int64_t planes = product(leading), size = product(space);
+    const Array v = array_of(values), p = array_of(places);
+    const Shape all{planes, size};
+    const Array zeros(ops_array_full(c.context(), v.type(), 2, all.data(), 0));
+    const Shape result = joined(leading, space);
+    if (v.count() == 0 || planes == 0) {
+        return reshape(zeros, result);
+    }
+    const Shape rows{planes, v.count() / planes};
+    return reshape(Array(ops_array_scatter(kind, 1, zeros, reshape(p, rows), reshape(v, rows))),
+                   result);
+}
+
+template <int AXES> Results adaptive_max_backward(const Call &c) // g, x, places
+{
+    const Tensor &x = c.tensor(1);
+    return {spread(c, c.tensor(0), c.tensor(2), leading_of(x, AXES), space_of(x, AXES),
+                   OPS_SCATTER_ADD)};
+}
+
+template <int AXES> Results unpool(const Call &c) // x, places, lengths
+{
+    const Tensor &x = c.tensor(0);
+    Shape space = c.integers(2);
+    space.resize(AXES, space[0]);
+    return {spread(c, x, c.tensor(1), leading_of(x, AXES), space, OPS_SCATTER_ASSIGN)};
+}
+
+// ---- Windows as columns ----
+
+Results columns(const Call &c) // x [n, channels, h, w], kernel, dilation, padding, stride
+{
+    Array x = c.plain(0);
+    const bool has_batch = x.rank() == 4;
+    const bool is_empty = x.count() == 0;
+    if (x.rank() < 3 || (is_empty && (!has_batch || x.length(0) != 0))) {
+        throw Unsupported("columns of nothing");
+    }
+    if (!has_batch) {
+        x = reshape(x, Shape{1, x.length(0), x.length(1), x.length(2)});
+    }
+    const auto pair = [&](size_t index) {
+        Shape list = c.integers(index);
+        list.resize(2, list[0]);
+        return list;
+    };
+    const Geometry g{pair(1), pair(4), pair(3), pair(2)};
+    const Shape places{g.windows(0, x.length(2)), g.windows(1, x.length(3))};
+    if (places[0] < 1 || places[1] < 1) {
+        throw Unsupported("a kernel larger than its input");
+    }
+    const int64_t inner = x.length(1) * product(g.kernel);
+    if (is_empty) {
+        const Shape none{0, inner, product(places)};
+        return {Array(ops_array_full(c.context(), x.type(), 3, none.data(), 0))};
+    }
+    const Array windows =
+        windows_of(padded(x, g.padding, g.padding, 0), g, places, {0, 1, 2, 3, 4, 5});
+    return {has_batch ? reshape(windows, Shape{x.length(0), inner, product(places)})
+                      : reshape(windows, Shape{inner, product(places)})};
+}
+
+// ---- Samples of a grid ----
+
+enum Interpolation { LINEAR, NEAREST };
+enum Padding { ZEROS, BORDER, REFLECTION };
+
+// x reflected into [low / 2, high / 2].
+Array reflected(const Array &x, double low, double high)
+{
+    if (low == high) {
+        return x * 0;
+    }
+    const double begin = low / 2, span = (high - low) / 2;
+    const Array distance = unary(OPS_ABS, x - begin), flips = unary(OPS_FLOOR, distance / span);
+    const Array rest = distance - flips * span;
+    const Array is_even = equal(flips, unary(OPS_FLOOR, flips / 2) * 2);
+    return where(is_even, rest + begin, (span + begin) - rest);
+}
+
+// Where samples are along an axis of `length` elements, from coordinates from -1 to 1.
+Array positions(const Array &g, int64_t length, Padding padding, bool aligns_corners)
+{
+    const double n = (double)length;
+    Array x = aligns_corners ? (g + 1) / 2 * (n - 1) : ((g + 1) * n - 1) / 2;
+    if (padding == REFLECTION) {
+        x = aligns_corners ? reflected(x, 0, 2 * (n - 1)) : reflected(x, -1, 2 * n - 1);
+    }
+    return padding == ZEROS ? x : minimum(maximum(x, 0), n - 1);
+}
+
+// x [n, channels, space...], grid [n, out..., AXES], interpolation, padding, aligns_corners
+template <int AXES> Results sample_grid(const Call &c)
+{
+    const Array x = c[0], grid = c[1];
+    const int64_t mode = c.integer(2), n = x.length(0), channels = x.length(1);
+    const Padding padding = (Padding)c.integer(3);
+    const Shape space = space_of(c.tensor(0), AXES);
+    if (mode > NEAREST || x.count() == 0 || grid.count() == 0 || !hal_type_is_float(x.type())) {
+        throw Unsupported("samples by cubic interpolation, or of nothing");
+    }
+    Shape out(c.tensor(1).sizes().begin() + 1, c.tensor(1).sizes().end() - 1);
+    const int64_t count = product(out), corners = mode == LINEAR ? 1 << AXES : 1;
+    const Array g = reshape(grid, Shape{n, count, AXES});
+    Array base[AXES], part[AXES];
+    for (int k = 0; k < AXES; k++) { // the last axis of space is the first coordinate
+        const Array coordinate = reshape(slice(g, 2, AXES - 1 - k, 1), Shape{n, 1, count});
+        const Array p = positions(coordinate, space[(size_t)k], padding, c.flag(4));
+        base[k] = unary(mode == LINEAR ? OPS_FLOOR : OPS_ROUND, p);
+        part[k] = p - base[k];
+    }
+    const Array flat = reshape(x, Shape{n, channels, product(space)});
+    Array sum;
+    for (int64_t corner = 0; corner < corners; corner++) {
+        Array place, weight, inside;
+        for (int k = 0; k < AXES; k++) {
+            const bool is_upper = corner >> k & 1;
+            const double length = (double)space[(size_t)k];
+            const Array i = is_upper ? base[k] + 1 : base[k];
+            const Array fits = both(greater_equal(i, 0), less(i, length));
+            const Array w = is_upper ? part[k] : 1 - part[k];
+            const Array index = minimum(maximum(i, 0), length - 1);
+            place = k ? place * length + index : index;
+            inside = k ? both(inside, fits) : fits;
+            weight = k ? weight * w : w;
+        }
+        const Array indices =
+            broadcast(cast(place, HAL_TYPE_I32), Shape{n, channels, count});
+        const Array value =
+            where(inside, Array(ops_array_take_along_axis(2, flat, indices)), 0.0);
+        const Array term = mode == LINEAR ? value * weight : value;
+        sum = corner ? sum + term : term;
+    }
+    return {reshape(sum, joined({n, channels}, out))};
+}
+
+#define WITH_OUT(name) name " " name ".out"
+#define BACKWARD(name) name " " name ".grad_input"
+
+const Operator TABLE[] = {
+    {WITH_OUT("max_pool3d_with_indices"), Types::PLAIN, max_pool},
+    {BACKWARD("max_pool3d_with_indices_backward"), Types::PLAIN, max_pool_backward},
+    {WITH_OUT("avg_pool3d"), Types::COMMON, average_pool},
+    {BACKWARD("avg_pool3d_backward"), Types::COMMON, average_pool_backward},
+    {WITH_OUT("adaptive_max_pool2d"), Types::PLAIN, adaptive_max<2>},
+    {WITH_OUT("adaptive_max_pool3d"), Types::PLAIN, adaptive_max<3>},
+    {BACKWARD("adaptive_max_pool2d_backward"), Types::PLAIN, adaptive_max_backward<2>},
+    {BACKWARD("adaptive_max_pool3d_backward"), Types::PLAIN, adaptive_max_backward<3>},
+    {WITH_OUT("max_unpool2d"), Types::PLAIN, unpool<2>},
+    {WITH_OUT("max_unpool3d"), Types::PLAIN, unpool<3>},
+    {WITH_OUT("im2col"), Types::PLAIN, columns},
+    {"grid_sampler_2d", Types::COMMON, sample_grid<2>},
+    {"grid_sampler_3d", Types::COMMON, sample_grid<3>},
+};
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
+{
+    add_operators(library, TABLE);
+}
+
+} // namespace
+} // namespace halyard
