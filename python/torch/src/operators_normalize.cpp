@@ -264,18 +264,29 @@ Results batch_norm_backward(const Call &c)
 
 // ---- Cells of recurrent networks ----
 
-Array part(const Array &gates, int64_t index, int64_t width)
+// Gate `index` of x [n, gates * width], or x itself, as [n, copies, width]. Formulas of such views are
+// of one shape, so that the values of all gates come from one kernel without slices and joints.
+Array gate(const Array &x, int64_t index, int64_t width, int64_t copies)
 {
-    return slice(gates, 1, index * width, width);
+    const int64_t n = x.length(0), count = x.length(1) / width;
+    const Array one = slice(reshape(x, Shape{n, count, width}), 1, index, 1);
+    return copies == 1 ? one : broadcast(one, Shape{n, copies, width});
 }
-Array joined(std::initializer_list<Array> list)
+
+// The first formula for gate 0, the second for gate 1, and so on: [n, gates * width].
+Array by_gate(std::initializer_list<Array> formulas)
 {
-    c10::SmallVector<ops_array *, 5> parts;
-    for (const Array &array : list) {
-        parts.push_back(array);
+    const int64_t count = (int64_t)formulas.size();
+    const Array number = reshape(
+        Array(ops_array_iota(formulas.begin()->context(), HAL_TYPE_I32, count, 0, 1)),
+        Shape{1, count, 1});
+    Array result = *(formulas.end() - 1);
+    for (int64_t k = count - 2; k >= 0; k--) {
+        result = where(equal(number, (double)k), formulas.begin()[k], result);
     }
-    return Array(ops_array_concatenate(1, parts.data(), (uint32_t)parts.size()));
+    return reshape(result, Shape{result.length(0), result.count() / result.length(0)});
 }
+
 Array sigmoid_slope(const Array &y)
 {
     return y * (1 - y);
@@ -287,52 +298,87 @@ Array tanh_slope(const Array &y)
 
 Results lstm_cell(const Call &c) // input gates, hidden gates, cx, input bias, hidden bias
 {
-    const int64_t h = c.tensor(2).size(1);
+    const Tensor &cx = c.tensor(2);
+    const int64_t h = cx.size(1);
     Array gates = c[0] + c[1];
     if (c.has(3)) {
         gates = gates + c[3] + c[4];
     }
-    const Array i = sigmoid(part(gates, 0, h)), f = sigmoid(part(gates, 1, h));
-    const Array g = tanh_of(part(gates, 2, h)), o = sigmoid(part(gates, 3, h));
-    const Array cy = f * c[2] + i * g;
-    return {o * tanh_of(cy), cy, joined({i, f, g, o})};
+    const Array i = sigmoid(gate(gates, 0, h, 1)), f = sigmoid(gate(gates, 1, h, 1));
+    const Array g = tanh_of(gate(gates, 2, h, 1)), o = sigmoid(gate(gates, 3, h, 1));
+    const Array cy = f * gate(c[2], 0, h, 1) + i * g;
+    return {reshape(o * tanh_of(cy), cx.sizes()), reshape(cy, cx.sizes()), gates};
 }
 
-Results lstm_cell_backward(const Call &c) // grad_hy, grad_cy, cx, cy, workspace, has_bias
+// What the gradients of a cell are made of, for `copies` of each element.
+struct LstmGradients {
+    Array i, f, g, o, t, cx; // gates, tanh(cy)
+    Array gh, gc;            // of hy and of cy
+};
+
+LstmGradients lstm_gradients(const Call &c, int64_t h, int64_t copies)
+{
+    const Array w = c[4];
+    LstmGradients s;
+    s.i = sigmoid(gate(w, 0, h, copies));
+    s.f = sigmoid(gate(w, 1, h, copies));
+    s.g = tanh_of(gate(w, 2, h, copies));
+    s.o = sigmoid(gate(w, 3, h, copies));
+    s.t = tanh_of(gate(c[3], 0, h, copies));
+    s.cx = gate(c[2], 0, h, copies);
+    s.gh = c.has(0) ? gate(c[0], 0, h, copies) : s.t * 0;
+    s.gc = s.gh * s.o * tanh_slope(s.t);
+    s.gc = c.has(1) ? s.gc + gate(c[1], 0, h, copies) : s.gc;
+    return s;
+}
+
+Results lstm_cell_backward(const Call &c) // grad_hy, grad_cy, cx, cy, gates, has_bias
 {
     const int64_t h = c.tensor(2).size(1);
-    const Array w = c[4], t = tanh_of(c[3]);
-    const Array i = part(w, 0, h), f = part(w, 1, h), g = part(w, 2, h), o = part(w, 3, h);
-    const Array gh = c.has(0) ? c[0] : t * 0;
-    Array gc = gh * o * tanh_slope(t);
-    gc = c.has(1) ? gc + c[1] : gc;
-    const Array gates = joined({gc * g * sigmoid_slope(i), gc * c[2] * sigmoid_slope(f),
-                                gc * i * tanh_slope(g), gh * t * sigmoid_slope(o)});
-    return {gates, gc * f, c.flag(5) ? sum(gates, 0) : Array()};
+    const LstmGradients s = lstm_gradients(c, h, 4), one = lstm_gradients(c, h, 1);
+    const Array gates = by_gate({s.gc * s.g * sigmoid_slope(s.i), s.gc * s.cx * sigmoid_slope(s.f),
+                                 s.gc * s.i * tanh_slope(s.g), s.gh * s.t * sigmoid_slope(s.o)});
+    return {gates, reshape(one.gc * one.f, c.tensor(2).sizes()),
+            c.flag(5) ? sum(gates, 0) : Array()};
+}
+
+// The gates of a cell for `copies` of each element.
+struct GruGates {
+    Array r, z, n, hx, hn;
+};
+
+GruGates gru_gates(const Call &c, const Array &x, const Array &y, int64_t copies)
+{
+    const int64_t h = c.tensor(2).size(1);
+    GruGates s;
+    s.hx = gate(c[2], 0, h, copies);
+    s.hn = gate(y, 2, h, copies);
+    s.r = sigmoid(gate(x, 0, h, copies) + gate(y, 0, h, copies));
+    s.z = sigmoid(gate(x, 1, h, copies) + gate(y, 1, h, copies));
+    s.n = tanh_of(gate(x, 2, h, copies) + s.r * s.hn);
+    return s;
 }
 
 Results gru_cell(const Call &c) // input gates, hidden gates, hx, input bias, hidden bias
 {
-    const int64_t h = c.tensor(2).size(1);
     const Array x = c.has(3) ? c[0] + c[3] : c[0], y = c.has(4) ? c[1] + c[4] : c[1];
-    const Array hx = c[2], hn = part(y, 2, h);
-    const Array r = sigmoid(part(x, 0, h) + part(y, 0, h));
-    const Array z = sigmoid(part(x, 1, h) + part(y, 1, h));
-    const Array n = tanh_of(part(x, 2, h) + r * hn);
-    return {n + z * (hx - n), joined({r, z, n, hx, hn})};
+    const GruGates s = gru_gates(c, x, y, 1), all = gru_gates(c, x, y, 5);
+    return {reshape(s.n + s.z * (s.hx - s.n), c.tensor(2).sizes()),
+            by_gate({all.r, all.z, all.n, all.hx, all.hn})};
 }
 
 Results gru_cell_backward(const Call &c) // grad_hy, workspace, has_bias
 {
     const int64_t h = c.tensor(0).size(1);
-    const Array g = c[0], w = c[1];
-    const Array r = part(w, 0, h), z = part(w, 1, h), n = part(w, 2, h);
-    const Array hx = part(w, 3, h), hn = part(w, 4, h);
+    const Array own = c[0], w = c[1], g = gate(own, 0, h, 3);
+    const Array r = gate(w, 0, h, 3), z = gate(w, 1, h, 3), n = gate(w, 2, h, 3);
+    const Array hx = gate(w, 3, h, 3), hn = gate(w, 4, h, 3);
     const Array gz = g * (hx - n) * sigmoid_slope(z), gn = g * (1 - z) * tanh_slope(n);
     const Array gr = gn * hn * sigmoid_slope(r);
-    const Array inputs = joined({gr, gz, gn}), hidden = joined({gr, gz, gn * r});
+    const Array inputs = by_gate({gr, gz, gn}), hidden = by_gate({gr, gz, gn * r});
+    const Array gh = own * reshape(gate(w, 1, h, 1), c.tensor(0).sizes());
     const bool has_bias = c.flag(2);
-    return {inputs, hidden, g * z, has_bias ? sum(inputs, 0) : Array(),
+    return {inputs, hidden, gh, has_bias ? sum(inputs, 0) : Array(),
             has_bias ? sum(hidden, 0) : Array()};
 }
 
