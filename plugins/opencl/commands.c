@@ -180,7 +180,8 @@ static hal_status rows_submit_each(hal_plugin_queue *queue, const hal_binding *b
     return status;
 }
 
-/* A slice at a time: the driver takes only slices that are whole numbers of rows. */
+/* A slice at a time: the driver takes only slices that are whole numbers of rows. Rows that lie far
+ * apart are refused by some (NVIDIA's, 64 MiB), and copied one by one. */
 static hal_status rows_submit(hal_plugin_queue *queue, const hal_batch *batch,
                               const hal_command *command, cl_event *event)
 {
@@ -196,12 +197,14 @@ static hal_status rows_submit(hal_plugin_queue *queue, const hal_batch *batch,
                        target = to->offset + i * rows.target_slice;
         const size_t origins[2][3] = {{source % rows.source_pitch, source / rows.source_pitch, 0},
                                       {target % rows.target_pitch, target / rows.target_pitch, 0}};
-        status = check_run(queue,
-                           cl.clEnqueueCopyBufferRect(
-                               queue->commands, from->memory->buffer, to->memory->buffer,
-                               origins[0], origins[1], region, rows.source_pitch, 0,
-                               rows.target_pitch, 0, 0, NULL, i + 1 == rows.slices ? event : NULL),
-                           "clEnqueueCopyBufferRect", "a copy of rows");
+        const cl_int result = cl.clEnqueueCopyBufferRect(
+            queue->commands, from->memory->buffer, to->memory->buffer, origins[0], origins[1],
+            region, rows.source_pitch, 0, rows.target_pitch, 0, 0, NULL,
+            i + 1 == rows.slices ? event : NULL);
+        if (result == CL_INVALID_VALUE) {
+            return rows_submit_each(queue, from, &rows, event);
+        }
+        status = check_run(queue, result, "clEnqueueCopyBufferRect", "a copy of rows");
     }
     return status;
 }

@@ -5,7 +5,9 @@
 #include "kernel.h"
 #include "queue.h"
 
+#include <inttypes.h>
 #include <kit/handles.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,6 +34,24 @@ static hal_status fail_misaligned(hal_plugin_device *device, hal_plugin_memory *
                     device->physical.info.name, ADDRESS_ALIGNMENT);
 }
 
+/* Whether the process may write to a range, as the kernel lists its mappings; where it lists none,
+ * yes. */
+static bool is_writable(uintptr_t first, uint64_t bytes)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    uintptr_t from, to;
+    char may_write;
+    bool all = true;
+    while (maps &&
+           fscanf(maps, "%" SCNxPTR "-%" SCNxPTR " %*c%c%*[^\n]", &from, &to, &may_write) == 3) {
+        all = all && (may_write == 'w' || to <= first || first + bytes <= from);
+    }
+    if (maps) {
+        fclose(maps);
+    }
+    return all;
+}
+
 static hal_status import_host(hal_plugin_device *device, const hal_memory_handle *handle,
                               hal_plugin_memory **memory)
 {
@@ -56,15 +76,16 @@ static hal_status import_host(hal_plugin_device *device, const hal_memory_handle
                                     .buffer_bytes = handle->bytes,
                                     .memory_bytes = handle->bytes,
                                     .chain = &import};
-    const hal_status status =
-        vulkan_memory_allocate_shared(device, HAL_MEMORY_SHARED, handle->bytes, &sharing, memory);
-    if (status == HAL_ERROR_OUT_OF_MEMORY && handle->access == HAL_ACCESS_READ) {
+    /* NVIDIA's driver fails then, and for what is mapped there later too. */
+    if (device->physical.info.kind != HAL_DEVICE_CPU && handle->access == HAL_ACCESS_READ &&
+        !is_writable((uintptr_t)pointer, handle->bytes)) {
         return kit_fail(HAL_ERROR_UNSUPPORTED,
-                        "%s: memory_import: the driver does not import the memory at %p; some "
-                        "import none that the process cannot write",
-                        device->physical.info.name, pointer);
+                        "%s: memory_import: expected memory that the process can write, which the "
+                        "device maps",
+                        device->physical.info.name);
     }
-    HAL_TRY(status);
+    HAL_TRY(
+        vulkan_memory_allocate_shared(device, HAL_MEMORY_SHARED, handle->bytes, &sharing, memory));
     if ((*memory)->shift != 0) {
         hal_plugin_memory *made = *memory;
         *memory = NULL;

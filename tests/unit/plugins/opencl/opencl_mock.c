@@ -222,7 +222,9 @@ int mock_event_count, mock_query_count, mock_flush_count, mock_finish_count, moc
     mock_unflushed_count;
 int mock_fill_count;
 size_t mock_part_origin, mock_fills[8][3]; /* origin of the part, offset in it, bytes */
-int mock_room = -1; /* calls until one lacks memory; -1: none does */
+size_t mock_copies[8][3];                  /* from, to, bytes */
+int mock_copy_count, mock_short_pitch;     /* rectangles are refused */
+int mock_room = -1;                        /* calls until one lacks memory; -1: none does */
 
 static int newest_queries; /* of the newest event */
 static int unflushed;      /* whether it was created since the last flush */
@@ -272,7 +274,13 @@ cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem source, cl_mem target,
                            size_t to, size_t bytes, cl_uint count, const cl_event *waits,
                            cl_event *event)
 {
-    (void)queue, (void)source, (void)target, (void)from, (void)to, (void)bytes, (void)count;
+    (void)queue, (void)source, (void)target, (void)count;
+    if (mock_copy_count < 8) {
+        mock_copies[mock_copy_count][0] = from;
+        mock_copies[mock_copy_count][1] = to;
+        mock_copies[mock_copy_count][2] = bytes;
+    }
+    mock_copy_count++;
     return enqueue(event);
 }
 
@@ -285,7 +293,7 @@ cl_int clEnqueueCopyBufferRect(cl_command_queue queue, cl_mem source, cl_mem tar
     (void)queue, (void)source, (void)target, (void)from, (void)to, (void)region;
     (void)source_row, (void)source_slice, (void)target_row, (void)target_slice;
     (void)count, (void)waits;
-    return enqueue(event);
+    return mock_short_pitch ? CL_INVALID_VALUE : enqueue(event);
 }
 
 cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type,

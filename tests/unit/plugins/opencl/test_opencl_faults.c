@@ -184,8 +184,8 @@ static int count_events(int looks)
 /* What the loader counts, see opencl_mock.c. */
 typedef struct mock {
     int *mock_event_count, *mock_query_count, *mock_finish_count, *mock_block_count,
-        *mock_unflushed_count, *mock_room, *mock_fill_count;
-    size_t (*mock_fills)[3];
+        *mock_unflushed_count, *mock_room, *mock_fill_count, *mock_copy_count, *mock_short_pitch;
+    size_t (*mock_fills)[3], (*mock_copies)[3];
 } mock;
 
 static int mock_find(void *loader, mock *found)
@@ -193,7 +193,8 @@ static int mock_find(void *loader, mock *found)
 #define FIND(name) (found->name = dlsym(loader, #name)) != NULL
     return loader && FIND(mock_event_count) && FIND(mock_query_count) && FIND(mock_finish_count) &&
            FIND(mock_block_count) && FIND(mock_unflushed_count) && FIND(mock_room) &&
-           FIND(mock_fill_count) && FIND(mock_fills);
+           FIND(mock_fill_count) && FIND(mock_fills) && FIND(mock_copy_count) &&
+           FIND(mock_short_pitch) && FIND(mock_copies);
 #undef FIND
 }
 
@@ -706,6 +707,45 @@ static int fill_far_inside(const used *u, const mock *counts)
 TEST(fills_beyond_what_a_driver_counts)
 {
     run_check("wrong_fills", fill_far_inside);
+}
+
+/* Rows that the driver does not copy as a rectangle are copied one by one. */
+static int copy_refused_rows(const used *u, const mock *counts)
+{
+    const hal_plugin_copy_rows rows = {.row_bytes = 4,
+                                       .source_pitch = 100,
+                                       .target_pitch = 8,
+                                       .source_slice = 1000,
+                                       .target_slice = 16,
+                                       .rows = 2,
+                                       .slices = 2};
+    const hal_binding bindings[2] = {
+        {.memory = u->memory, .offset = 4, .length = 1104, .access = HAL_ACCESS_READ},
+        {.memory = u->memory, .offset = 4096, .length = 28, .access = HAL_ACCESS_WRITE}};
+    const hal_command command = {
+        .kind = HAL_COMMAND_COPY_ROWS, .binding_count = 2, .scalar_bytes = sizeof rows};
+    const hal_batch batch = {.size = sizeof batch,
+                             .command_count = 1,
+                             .binding_count = 2,
+                             .scalar_bytes = sizeof rows,
+                             .commands = &command,
+                             .bindings = bindings,
+                             .scalars = (const uint8_t *)&rows,
+                             .flags = HAL_BATCH_UNTIMED};
+    static const size_t wanted[4][3] = {
+        {4, 4096, 4}, {104, 4104, 4}, {1004, 4112, 4}, {1104, 4120, 4}};
+    CHECK(u->plugin->submit(u->queue, &batch, NULL, 0, 1) == HAL_OK);
+    CHECK(*counts->mock_copy_count == 0);
+    *counts->mock_short_pitch = 1;
+    CHECK(u->plugin->submit(u->queue, &batch, NULL, 0, 2) == HAL_OK);
+    CHECK(*counts->mock_copy_count == 4);
+    CHECK(memcmp(counts->mock_copies, wanted, sizeof wanted) == 0);
+    return 0;
+}
+
+TEST(rows_that_a_driver_refuses)
+{
+    run_check("", copy_refused_rows);
 }
 
 static int wait_by_event(const used *u, const mock *counts)
