@@ -292,6 +292,22 @@ static void scale_line(blas_type type, blas_number scale, int64_t count, void *l
     }
 }
 
+/* A complex line times i. */
+static void multiply_by_i(blas_type type, int64_t count, const void *line, void *target)
+{
+    if (type == BLAS_TYPE_c) {
+        for (int64_t i = 0; i < count; i++) {
+            ((float *)target)[2 * i] = -((const float *)line)[2 * i + 1];
+            ((float *)target)[2 * i + 1] = ((const float *)line)[2 * i];
+        }
+    } else {
+        for (int64_t i = 0; i < count; i++) {
+            ((double *)target)[2 * i] = -((const double *)line)[2 * i + 1];
+            ((double *)target)[2 * i + 1] = ((const double *)line)[2 * i];
+        }
+    }
+}
+
 /* Returns where the next one goes. */
 static char *pack_one(const blas_matrix *matrix, blas_number scale, bool is_expanded, char *at)
 {
@@ -303,10 +319,7 @@ static char *pack_one(const blas_matrix *matrix, blas_number scale, bool is_expa
             at += line;
             continue;
         }
-        for (int64_t i = 0; i < matrix->rows; i++) {
-            const blas_number value = blas_number_load(at, matrix->type, i);
-            blas_number_store(at + line, matrix->type, i, (blas_number){-value.im, value.re});
-        }
+        multiply_by_i(matrix->type, matrix->rows, at, at + line);
         at += 2 * line;
     }
     return at;
