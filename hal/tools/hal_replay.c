@@ -1,7 +1,9 @@
 /* hal-replay: runs a file of HAL_DUMP=batch again, on any device, and reports results that differ
  * from the recorded ones. For wrong results and crashes. */
 #include "command_line.h"
+#include "replay_bisect.h"
 #include "replay_run.h"
+#include "replay_side.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +16,7 @@
 #include <unistd.h>
 
 typedef struct replay_options {
-    const char *path, *device, *json;
+    const char *path, *device, *json, *bisect, *with, *reproducer;
     replay_bound bound;
     bool free_running, list;
 } replay_options;
@@ -65,6 +67,25 @@ static const command_option rows[] = {
      .help = "write the findings to a file, too",
      .kind = COMMAND_TEXT,
      .offset = OF(json)},
+    {.name = "bisect",
+     .argument = "A",
+     .help =
+         "find the first command, and the first instruction of its kernel, whose results "
+         "differ between two sides: A and that of --with. A side is a device as in HAL_BACKEND, "
+         "after variables (HAL_CPU_JIT=off cpu) and perhaps the path of another hal-replay",
+     .kind = COMMAND_TEXT,
+     .offset = OF(bisect)},
+    {.name = "with",
+     .argument = "B",
+     .help = "the other side of --bisect",
+     .kind = COMMAND_TEXT,
+     .offset = OF(with)},
+    {.name = "reproducer",
+     .argument = "FILE",
+     .help = "what --bisect writes: the one command that differs, as a file for hal-replay, and "
+             "FILE.txt (bisected.batch)",
+     .kind = COMMAND_TEXT,
+     .offset = OF(reproducer)},
     {.name = "list",
      .help = "list the file, and run nothing",
      .kind = COMMAND_FLAG,
@@ -120,8 +141,8 @@ static void list_batch(const replay_record *record, uint64_t number)
     for (uint32_t c = 0; replay_next_command(&commands, &command); c++) {
         printf("  command %u  %s", c, kinds[command.kind]);
         if (command.kind == HAL_COMMAND_DISPATCH) {
-            printf(" %llu, grid %u x %u x %u", (unsigned long long)command.kernel,
-                   command.grid[0], command.grid[1], command.grid[2]);
+            printf(" %llu, grid %u x %u x %u", (unsigned long long)command.kernel, command.grid[0],
+                   command.grid[1], command.grid[2]);
         } else if (command.kind == HAL_COMMAND_FILL) {
             printf(" with ");
             for (uint64_t i = command.scalars.count; i > 0; i--) {
@@ -205,8 +226,9 @@ static int records_run(replay_file *file, replay_run *run, const replay_record *
         more = replay_file_next(file, &record);
     }
     const replay_report *report = run->report;
-    return more < 0 ? EXIT_WRONG
-                    : report->different + report->not_run > 0 ? EXIT_DIFFERENT : EXIT_EQUAL;
+    return more < 0                                  ? EXIT_WRONG
+           : report->different + report->not_run > 0 ? EXIT_DIFFERENT
+                                                     : EXIT_EQUAL;
 }
 
 static int file_replay(replay_file *file, const replay_options *asked)
@@ -251,13 +273,20 @@ static int file_replay(replay_file *file, const replay_options *asked)
 
 int main(int argc, char **argv)
 {
-    replay_options asked = {.bound = {-1.0, UINT64_MAX}};
+    if (argc == 4 && strcmp(argv[1], "--serve") == 0) { /* started by replay_side_start */
+        return replay_side_serve(atoi(argv[2]), argv[3]);
+    }
+    replay_options asked = {.reproducer = "bisected.batch", .bound = {-1.0, UINT64_MAX}};
     const void *data = NULL;
     uint64_t bytes = 0;
     replay_file file;
     const command_result result = command_line_read(&line, argc, argv, &asked);
     if (result != COMMAND_GO_ON) {
         return result == COMMAND_HELP_PRINTED ? EXIT_EQUAL : EXIT_WRONG;
+    }
+    if (!asked.bisect != !asked.with) {
+        fprintf(stderr, "hal-replay: expected --bisect and --with together\n");
+        return EXIT_WRONG;
     }
     if (!file_map(asked.path, &data, &bytes)) {
         return EXIT_WRONG;
@@ -266,7 +295,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "hal-replay: %s: %s\n", asked.path, file.message);
         return EXIT_WRONG;
     }
-    const int status = asked.list ? file_list(&file) : file_replay(&file, &asked);
+    const replay_bisect_options sides = {{asked.bisect, asked.with}, asked.reproducer, asked.bound};
+    const int status = asked.list     ? file_list(&file)
+                       : asked.bisect ? replay_bisect(&file, &sides)
+                                      : file_replay(&file, &asked);
     if (file.message[0]) {
         fprintf(stderr, "hal-replay: %s: %s\n", asked.path, file.message);
     }
