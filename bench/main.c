@@ -34,7 +34,8 @@ static const struct {
               {"mixes", 0.05, suite_mixes, ratios_finish, mixes_list},
               {"optimizer", 1.0, suite_optimizer, NULL, NULL},
               {"kernels", 0.05, suite_kernels, NULL, NULL},
-              {"attention", 0.1, suite_attention, ratios_finish, attention_list}};
+              {"attention", 0.1, suite_attention, ratios_finish, attention_list},
+              {"operators", 0.05, suite_operators, ratios_finish, operators_list}};
 enum { SUITES = sizeof suites / sizeof suites[0] };
 
 /* The processors of the process, which a container may limit. */

@@ -175,7 +175,8 @@ static const command_option rows[] = {
      .offset = OF(second)},
     {.name = "join",
      .argument = "FILE",
-     .help = "of sequential, grid, dense, mixes and attention: adds what pytorch/SUITE.py "
+     .help = "of sequential, grid, dense, mixes, attention and operators: adds what "
+             "pytorch/SUITE.py "
              "measured; up to 4",
      .kind = COMMAND_CALL,
      .read = read_join},
@@ -194,9 +195,8 @@ static const command_option rows[] = {
      .read = read_cases},
     {.name = "filter",
      .argument = "LIST",
-     .help = "of grid, dense, mixes, kernels and attention: cells whose names hold one of the "
-             "words, with "
-             "commas (all)",
+     .help = "of grid, dense, mixes, kernels, attention and operators: cells whose names hold one "
+             "of the words, with commas (all)",
      .kind = COMMAND_TEXT,
      .offset = OF(filter)},
     {.name = "largest",
@@ -213,7 +213,7 @@ static const command_option rows[] = {
      .help =
          "of gemm: N random products instead of --sizes, worst ratio first; of grid: N random "
          "cells of up to --largest elements instead of all others; of mixes: N programs (24); of "
-         "kernels: N shapes of each case (200); of attention: N random cells",
+         "kernels: N shapes of each case (200); of attention and operators: N random cells",
      .kind = COMMAND_UNSIGNED,
      .offset = OF(random),
      .least = 1,
@@ -263,7 +263,8 @@ static const command_option rows[] = {
      .kind = COMMAND_FLAG,
      .offset = OF(epilogue)},
     {.name = "list",
-     .help = "of grid, dense, mixes and attention: print the cells as JSON for pytorch/SUITE.py "
+     .help = "of grid, dense, mixes, attention and operators: print the cells as JSON for "
+             "pytorch/SUITE.py "
              "and end",
      .kind = COMMAND_FLAG,
      .offset = OF(list)},
@@ -334,7 +335,7 @@ static const command_option rows[] = {
 static const command_line line = {
     .program = "hal-bench",
     .usage = "gemm|pointwise|reduce|dispatch|batch|start|sequential|transfer|"
-             "collectives|grid|dense|mixes|kernels|attention [options]",
+             "collectives|grid|dense|mixes|optimizer|kernels|attention|operators [options]",
     .exit_status =
         "Exit status: 0 all measured, 1 a wrong result or a failed call, 2 wrong usage.\n",
     .options = rows,
@@ -355,19 +356,20 @@ static command_result check_owners(const bench_options *options)
         {"--once", options->once, "start"},
         {"--peer", options->peer_count > 0, "gemm"},
         {"--second", options->second != NULL, "sequential,grid"},
-        {"--seed", seeded && options->seed != 0, "sequential,grid,mixes,kernels,attention"},
+        {"--seed", seeded && options->seed != 0,
+         "sequential,grid,mixes,kernels,attention,operators"},
         {"--epilogue", options->epilogue, "gemm"},
         {"--regret", options->regret, "gemm"},
-        {"--random", options->random != 0, "gemm,grid,mixes,kernels,attention"},
+        {"--random", options->random != 0, "gemm,grid,mixes,kernels,attention,operators"},
         {"--settle", options->settle != 0, "kernels"},
         {"--caches", options->caches != NULL, "kernels"},
         {"--layout", options->layout != NULL, "gemm"},
         {"--batch", options->batch != 0, "gemm"},
-        {"--join", options->join_count > 0, "sequential,grid,dense,mixes,attention"},
+        {"--join", options->join_count > 0, "sequential,grid,dense,mixes,attention,operators"},
         {"--cases", options->cases != NULL, "sequential"},
-        {"--filter", options->filter != NULL, "grid,dense,mixes,kernels,attention"},
-        {"--list", options->list, "grid,dense,mixes,attention"},
-        {"--largest", seeded && options->largest != 0, "grid,mixes,kernels,attention"},
+        {"--filter", options->filter != NULL, "grid,dense,mixes,kernels,attention,operators"},
+        {"--list", options->list, "grid,dense,mixes,attention,operators"},
+        {"--largest", seeded && options->largest != 0, "grid,mixes,kernels,attention,operators"},
         {"--to", options->to != NULL, "transfer"},
         {"--ranks", options->ranks != 0, "collectives,dense"},
         {"--spread", options->spread, "collectives,dense"},

@@ -19,16 +19,18 @@ void suite_mixes(bench_state *bench);
 void suite_optimizer(bench_state *bench);
 void suite_kernels(bench_state *bench);
 void suite_attention(bench_state *bench);
+void suite_operators(bench_state *bench);
 
 /* The one pass of start --once, which suite_start runs in child processes: prints the times. False
  * after a printed failure. */
 bool start_once(const bench_options *options);
 
-/* Print the cells of grid, dense, mixes and attention as JSON, without a device. False without
+/* Print the cells of the suites as JSON, without a device. False without
  * memory. */
 bool grid_list(const bench_options *options);
 bool dense_list(const bench_options *options);
 bool mixes_list(const bench_options *options);
 bool attention_list(const bench_options *options);
+bool operators_list(const bench_options *options);
 
 #endif

@@ -8,7 +8,7 @@ import time
 
 import torch
 
-from torch_sequential import Bench
+from sequential import Bench
 
 
 def parse(description, suite, modes):

@@ -17,7 +17,7 @@ import time
 import torch
 
 from cells import main
-from torch_sequential import capture
+from sequential import capture
 
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 

@@ -12,7 +12,7 @@ import os
 
 import torch
 
-from torch_sequential import Bench
+from sequential import Bench
 
 TYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16}
 

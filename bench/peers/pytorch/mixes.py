@@ -15,7 +15,7 @@ import numpy
 import torch
 
 from cells import main
-from torch_sequential import Series
+from sequential import Series
 
 # The names of program.c.
 TORCH = {"neg": torch.neg, "abs": torch.abs, "relu": torch.relu, "square": torch.square,

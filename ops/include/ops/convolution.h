@@ -2,19 +2,18 @@
  *
  * They are matrix products: windows of the input are copied to a matrix, whose product with the
  * weights is the result. So bounds and precision are those of ops_array_matmul, and bias and
- * activation are part of the product's kernel. With one channel per group, slices of the input are
- * multiplied and added elementwise instead. Windows of 1 element, 1 apart, without padding are not
- * copied. */
+ * activation are part of the product's kernel. With one channel per group, each work-item sums the
+ * window of its result instead (ops_depthwise). Windows of 1 element, 1 apart, without padding are
+ * not copied. */
 #ifndef OPS_CONVOLUTION_H
 #define OPS_CONVOLUTION_H
 
 #include <ops/array.h>
+#include <ops/windows.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define OPS_MAX_SPATIAL 3u
 
 /* The most bytes that the copied windows of one product take, unless those of one line along the
  * first spatial axis of one image (of a gradient: those of one image) take more. Longer ones are

@@ -34,5 +34,6 @@
 #include <ops/sort.h>
 #include <ops/statistics.h>
 #include <ops/tensor.h>
+#include <ops/windows.h>
 
 #endif

@@ -32,7 +32,7 @@ typedef struct ops_pool_options {
  * place (I64) of each maximum, the first one or that of the last NaN, in the spatial axes of x as
  * one axis, row-major and without padding; it is [N, C, places] whatever the order of channels.
  * Windows of up to 12 elements take one kernel; longer ones are pooled along one axis after the
- * other. Padding takes two kernels more, and x's memory with it.
+ * other. Padding takes one or two kernels more, and x's memory with it.
  * Ownership: result and places are the scope's or the caller's. Threads: the queue's. Errors: null,
  * INVALID_ARGUMENT with the shapes; then *places is null. */
 HAL_API ops_array *ops_array_pool(ops_pool_kind kind, const ops_pool_options *options, ops_array *x,

@@ -19,7 +19,7 @@ typedef enum ops_pad_mode {
 /* x with `before` and `after` elements more at the ends of each axis, of which both have one
  * number; a negative number removes elements. `value`, rounded to x's type, is that of CONSTANT.
  * The other modes take padding of any length from an axis that has elements after the removal.
- * CONSTANT takes two kernels, the others one for each axis that is padded.
+ * CONSTANT takes one or two kernels, the others one for each axis that is padded.
  * Ownership: the scope's or the caller's. Threads: the queue's. Errors: null, INVALID_ARGUMENT with
  * the shapes; as ops_array_gather and ops_array_update. */
 HAL_API ops_array *ops_array_pad(ops_pad_mode mode, const int64_t *before, const int64_t *after,

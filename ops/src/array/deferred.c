@@ -175,17 +175,15 @@ FOR_EACH_COUNT ops_array *node_defer(ops_arrays *arrays, ops_operation operation
     return node;
 }
 
-static ops_tensor *node_copy_target(const char *function, const ops_tensor *target)
+static hal_status node_copy_form(const char *function, const ops_result *result, ops_array *node)
 {
-    ops_tensor *copy = malloc(sizeof *copy);
-    if (!copy) {
-        hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "%s: the host has no %zu bytes for a view",
-                       function, sizeof *copy);
-        return NULL;
+    node->form = malloc(result->form_bytes);
+    if (!node->form) {
+        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "%s: the host has no %u bytes for a node",
+                              function, result->form_bytes);
     }
-    *copy = *target;
-    copy->buffer = NULL;
-    return copy;
+    memcpy(node->form, result->form, result->form_bytes);
+    return HAL_OK;
 }
 
 int64_t *ops_result_own_shape(ops_result *result)
@@ -232,12 +230,10 @@ ops_array *ops_defer(const char *function, ops_operation operation, uint32_t ope
     if (!node) {
         return NULL;
     }
-    if (operation == OPS_OPERATION_UPDATE) {
-        node->update_target = node_copy_target(function, result->target);
-        if (!node->update_target) {
-            ops_node_release(node);
-            return NULL;
-        }
+    if (operation >= OPS_OPERATION_UNFOLD && operation <= OPS_OPERATION_UPDATE &&
+        node_copy_form(function, result, node)) {
+        ops_node_release(node);
+        return NULL;
     }
     if (operation >= OPS_OPERATION_SOFTMAX && operation <= OPS_OPERATION_UPDATE) {
         for (uint32_t i = 0; i < count; i++) {

@@ -10,9 +10,10 @@ typedef struct ops_result {
     uint32_t rank, axis;
     const int64_t *shape; /* that of an operand, or `own` */
     int64_t own[OPS_MAX_RANK];
-    const ops_tensor *like;   /* of a copy or update: the tensor whose dense strides it gets; null:
+    const ops_tensor *like; /* of a copy or update: the tensor whose dense strides it gets; null:
                              * its operands decide */
-    const ops_tensor *target; /* of an update: what is replaced, in memory with these strides */
+    const void *form;       /* what the node's form gets a copy of, of operations that have one */
+    uint32_t form_bytes;
 } ops_result;
 
 /* A result with the type and shape of x. */

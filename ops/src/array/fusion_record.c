@@ -8,6 +8,7 @@
 
 #include <ops/attention.h>
 #include <ops/index.h>
+#include <ops/windows.h>
 
 static ops_tensor plan_output(const ops_fusion_plan *plan, uint32_t i, hal_buffer *const *buffers)
 {
@@ -204,6 +205,22 @@ static hal_status record_attention(const ops_fusion_plan *plan, const ops_tensor
                          &plan->inputs[2]->view, y);
 }
 
+static hal_status record_depthwise(const ops_fusion_plan *plan, const ops_tensor *y)
+{
+    const ops_depthwise_options *options = plan->anchor->form;
+    const ops_tensor *bias = plan->input_count > 2 ? &plan->inputs[2]->view : NULL;
+    int32_t axes[OPS_MAX_RANK] = {0, (int32_t)options->rank + 1};
+    ops_tensor second = *y; /* the channels are second there */
+    for (uint32_t i = 0; i < options->rank; i++) {
+        axes[i + 2] = (int32_t)i + 1;
+    }
+    if (plan->anchor->function) {
+        HAL_TRY(ops_tensor_permute(y, axes, &second));
+    }
+    return ops_depthwise(plan->context, options, &plan->inputs[0]->view, &plan->inputs[1]->view,
+                         bias, &second);
+}
+
 static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expression *prologue,
                                 const ops_expression *epilogue, hal_buffer *const *buffers)
 {
@@ -231,6 +248,10 @@ static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expressio
         return ops_scan(plan->context, (ops_scan_kind)anchor->function, anchor->axis, x, y);
     case OPS_OPERATION_ORDER:
         return ops_sort(plan->context, anchor->axis, anchor->function, x, NULL, y);
+    case OPS_OPERATION_UNFOLD:
+        return ops_unfold(plan->context, anchor->form, x, &plan->inputs[1]->view, y);
+    case OPS_OPERATION_DEPTHWISE:
+        return record_depthwise(plan, y);
     case OPS_OPERATION_ATTENTION:
         return record_attention(plan, y);
     case OPS_OPERATION_CONCATENATE:

@@ -3,10 +3,19 @@
 
 #include <ops/gemm.h>
 #include <ops/pointwise.h>
+#include <ops/windows.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static inline void node_free_form(ops_array *node)
+{
+    if (node->form) {
+        free(node->form);
+        node->form = NULL;
+    }
+}
 
 static void node_free_owned(ops_array *node)
 {
@@ -14,9 +23,8 @@ static void node_free_owned(ops_array *node)
         free(node->operand_list);
     } else if (node->operation == OPS_OPERATION_PREPARED) {
         ops_gemm_prepared_destroy(node->prepared);
-    } else if (node->operation == OPS_OPERATION_UPDATE && node->operand_count > 0) {
-        free(node->update_target);
     }
+    node_free_form(node);
 }
 
 static void arrays_free_slabs(ops_arrays *arrays)
@@ -369,9 +377,8 @@ void ops_node_set_result(ops_array *node, hal_buffer *buffer)
     }
     if (count > OPS_INLINE_OPERANDS) {
         free(node->operand_list);
-    } else if (count > 0 && node->operation == OPS_OPERATION_UPDATE) {
-        free(node->update_target);
     }
+    node_free_form(node);
 }
 
 bool ops_node_is_missing(ops_array *node)
@@ -394,6 +401,13 @@ void ops_node_set_view(ops_array *node, const ops_tensor *view)
     node->is_reordered = (uint8_t)ops_is_reordered(view);
 }
 
+uint32_t ops_node_form_bytes(const ops_array *node)
+{
+    return node->operation == OPS_OPERATION_UNFOLD      ? sizeof(ops_unfold_places)
+           : node->operation == OPS_OPERATION_DEPTHWISE ? sizeof(ops_depthwise_options)
+                                                        : sizeof(ops_tensor);
+}
+
 const char *ops_node_operation_name(const ops_array *node)
 {
     static const char *const names[] = {
@@ -412,6 +426,8 @@ const char *ops_node_operation_name(const ops_array *node)
         [OPS_OPERATION_CONCATENATE] = "concatenate",
         [OPS_OPERATION_ONE_HOT] = "one_hot",
         [OPS_OPERATION_ATTENTION] = "attention",
+        [OPS_OPERATION_UNFOLD] = "unfold",
+        [OPS_OPERATION_DEPTHWISE] = "depthwise",
         [OPS_OPERATION_UPDATE] = "update",
         [OPS_OPERATION_VIEW] = "view",
         [OPS_OPERATION_CONSTANT] = "full",

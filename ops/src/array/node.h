@@ -64,7 +64,10 @@ typedef enum ops_operation {
     OPS_OPERATION_CONCATENATE,
     OPS_OPERATION_ONE_HOT,
     OPS_OPERATION_ATTENTION, /* `function`: causal, and twice the precision */
-    OPS_OPERATION_UPDATE,    /* of operand 0; operand 1 in place of update_target */
+    OPS_OPERATION_UNFOLD,    /* of operand 0, with operand 1 outside; `form`: ops_unfold_places */
+    OPS_OPERATION_DEPTHWISE, /* of operand 0 with weights 1 and a bias 2, which may be missing;
+                              * `form`: ops_depthwise_options; `function`: 1 with channels last */
+    OPS_OPERATION_UPDATE,    /* of operand 0; operand 1 in place of `form`, an ops_tensor */
 
     OPS_OPERATION_VIEW,     /* of the source's elements, with this node's offset and strides;
                              * `function` counts the views between it and the source */
@@ -119,11 +122,8 @@ struct ops_array {
         ops_array *operands[OPS_INLINE_OPERANDS];
         ops_array **operand_list;    /* of more operands; owned */
         ops_gemm_prepared *prepared; /* of PREPARED; owned, and refers to view.buffer as well */
-        struct {                     /* of UPDATE, while it has operands */
-            ops_array *update_operands[2];
-            ops_tensor *update_target; /* in the node's memory, without a buffer; owned */
-        };
     };
+    void *form; /* of some operations, while it has operands: what they are; owned */
     ops_array *previous, *next; /* in its scope; next also in the free list */
     /* References that other threads removed and the owner did not, yet; while there are any, the
      * node is once in the owner's list of them, which its own next links. */
@@ -337,6 +337,15 @@ static inline bool ops_node_is_elementwise(const ops_array *node)
 {
     return node->state == OPS_NODE_DEFERRED && node->operation >= OPS_OPERATION_UNARY &&
            node->operation <= OPS_OPERATION_CAST;
+}
+
+/* Bytes of the form of a node that has one; its padding is zeros. */
+uint32_t ops_node_form_bytes(const ops_array *node);
+
+/* What an update replaces: a view of the node's memory, without a buffer. */
+static inline const ops_tensor *ops_node_update_target(const ops_array *node)
+{
+    return node->form;
 }
 
 /* "add", "matmul", ...: the operation of a node, for messages. */

@@ -197,7 +197,7 @@ static bool update_is_in_place(const ops_array *root)
 
 bool ops_update_covers(const ops_array *root)
 {
-    const ops_tensor *target = root->update_target;
+    const ops_tensor *target = ops_node_update_target(root);
     return target->offset == 0 && ops_same_shape(target, &root->view) &&
            ops_same_strides(target, &root->view);
 }
@@ -205,7 +205,7 @@ bool ops_update_covers(const ops_array *root)
 hal_status ops_update_compute(ops_array *root, const ops_compute *compute)
 {
     ops_array *x = root->operands[0], *value = root->operands[1];
-    const ops_tensor target = *root->update_target;
+    const ops_tensor target = *ops_node_update_target(root);
     hal_buffer *buffer;
     placement p;
     p.count = p.operand_count = 0;

@@ -64,7 +64,9 @@ ops_array *ops_array_update(ops_array *x, const ops_tensor *view, ops_array *val
     }
     ops_result_like(x, &result);
     result.like = &like;
-    result.target = &target;
+    result.form = &target;
+    result.form_bytes = sizeof target;
+    target.buffer = NULL;
     return ops_defer(function, OPS_OPERATION_UPDATE, 0, operands, 2, &result);
 }
 

@@ -6,6 +6,7 @@
 #include "array/deferred.h"
 
 #include <ops/array.h>
+#include <ops/windows.h>
 
 /* Checks operands, as ops_check_operands, and opens a scope. Null, and an error, where either
  * fails. */
@@ -37,6 +38,24 @@ ops_array *ops_compose_cast(hal_type type, ops_array *x);
 /* Slices an axis that it leaves as it is where the part is all of it. */
 ops_array *ops_compose_slice(ops_array *x, uint32_t axis, int64_t start, int64_t count,
                              int64_t step);
+
+/* Places of a tensor's own elements. */
+void ops_compose_places(uint32_t rank, ops_unfold_places *places);
+
+/* x's elements at their places, with `outside`, a scalar of its type, where there is none. */
+ops_array *ops_compose_unfold(const ops_unfold_places *places, ops_array *x, ops_array *outside,
+                              uint32_t rank, const int64_t *shape);
+
+/* x in an array of this shape, from the element `before` on, and the value elsewhere: by one
+ * kernel, or on processors by a fill and a copy. */
+ops_array *ops_compose_pad(const int64_t *before, const int64_t *shape, double value,
+                           ops_array *x);
+
+/* The depthwise convolution; `places` of the result, whose channels are last with channels_last.
+ * A null bias is none. */
+ops_array *ops_compose_depthwise(const ops_depthwise_options *options, bool channels_last,
+                                 ops_array *x, ops_array *w, ops_array *bias,
+                                 const int64_t *places);
 
 /* bytes times all lengths, or UINT64_MAX where that is more. */
 uint64_t ops_compose_bytes(uint64_t bytes, const int64_t *lengths, uint32_t count);

@@ -1,12 +1,9 @@
-/* Convolutions as matrix products of windows; of one channel per group as sums of slices. */
+/* Convolutions as matrix products of windows; of one channel per group as sums of windows. */
 #include "convolution.h"
 #include "tensor/context.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Elements of a window of which slices are added; windows with more are copied. */
-enum { MAX_SLICES = 64 };
 
 /* Products of one call: 4 TiB of windows. */
 enum { MAX_PIECES = 65536 };
@@ -94,28 +91,24 @@ ops_array *ops_convolution_channels_last(const ops_convolution_form *form, ops_a
 
 ops_array *ops_convolution_pad(const ops_convolution_form *form, ops_array *x)
 {
-    int64_t shape[OPS_MAX_RANK];
-    ops_tensor inner;
+    int64_t shape[OPS_MAX_RANK], before[OPS_MAX_RANK] = {0};
     bool is_padded = false;
-    const uint32_t rank = ops_compose_shape(x, shape);
+    ops_array *own = ops_convolution_channels_last(form, x); /* the result has the same order */
+    if (!own) {
+        return NULL;
+    }
+    const uint32_t first = form->channels_last ? 1 : 2;
+    ops_compose_shape(own, shape);
     for (uint32_t i = 0; i < form->rank; i++) {
         is_padded |= form->before[i] || form->after[i];
-        shape[i + 2] += form->before[i] + form->after[i];
+        before[i + first] = form->before[i];
+        shape[i + first] += form->before[i] + form->after[i];
     }
     if (!is_padded) {
         return x;
     }
-    ops_array *zeros = ops_array_full(x->owner->context, x->view.type, rank, shape, 0);
-    if (!zeros || ops_array_describe(zeros, &inner)) {
-        return NULL;
-    }
-    for (uint32_t i = 0; i < form->rank; i++) {
-        if (ops_tensor_slice(&inner, (int32_t)i + 2, form->before[i], x->view.shape[i + 2], 1,
-                             &inner)) {
-            return NULL;
-        }
-    }
-    return ops_array_update(zeros, &inner, x);
+    own = ops_compose_pad(before, shape, 0, own);
+    return own ? ops_convolution_channels_second(form, own) : NULL;
 }
 
 ops_array *ops_convolution_windows(const ops_convolution_form *form, ops_array *x)
@@ -207,35 +200,6 @@ static ops_array *compute_image(const ops_convolution_form *f, ops_array *x, ops
     return y ? ops_array_reshape(y, 3, (int64_t[]){1, f->groups * f->outputs, -1}) : NULL;
 }
 
-/* One channel per group: the sum over the window of slices times weights, [N, groups O, p]. */
-static ops_array *compute_slices(const ops_convolution_form *f, ops_array *x, ops_array *w)
-{
-    const hal_type type = x->view.type, sum_type = ops_compose_sum_type(type);
-    const int64_t volume = ops_convolution_volume(f, f->window);
-    int64_t spread[OPS_MAX_RANK] = {x->view.shape[0], f->groups, 1};
-    memcpy(spread + 3, x->view.shape + 2, f->rank * sizeof *spread);
-    x = ops_array_reshape(x, f->rank + 3, spread);
-    w = ops_array_reshape(w, f->rank + 2, (int64_t[]){f->groups, f->outputs, volume, 1, 1});
-    ops_array *sum = NULL;
-    for (int64_t k = 0; k < volume && x && w; k++) {
-        ops_array *part = x;
-        int64_t rest = k, at[OPS_MAX_SPATIAL];
-        for (uint32_t i = f->rank; i-- > 0; rest /= f->window[i]) {
-            at[i] = rest % f->window[i];
-            part = part ? ops_array_slice(part, (int32_t)i + 3, at[i] * f->dilation[i],
-                                          f->places[i], f->stride[i])
-                        : NULL;
-        }
-        ops_array *weight = ops_array_slice(w, 2, k, 1, 1);
-        ops_array *product =
-            ops_mul(ops_compose_cast(sum_type, part), ops_compose_cast(sum_type, weight));
-        sum = sum ? ops_add(sum, product) : product;
-    }
-    sum = ops_compose_cast(type, sum);
-    return sum ? ops_array_reshape(sum, 3, (int64_t[]){spread[0], f->groups * f->outputs, -1})
-               : NULL;
-}
-
 /* The parts [first, first + count) of a group's channels. */
 static ops_array *group_of(ops_array *x, uint32_t axis, int64_t group, int64_t channels)
 {
@@ -246,10 +210,7 @@ static ops_array *group_of(ops_array *x, uint32_t axis, int64_t group, int64_t c
  * image, whichever are fewer. */
 static ops_array *compute_piece(const ops_convolution_form *f, ops_array *x, ops_array *w)
 {
-    const int64_t volume = ops_convolution_volume(f, f->window), images = x->view.shape[0];
-    if (f->inputs == 1 && f->groups > 1 && volume <= MAX_SLICES) {
-        return compute_slices(f, x, w);
-    }
+    const int64_t images = x->view.shape[0];
     if (f->groups == 1) {
         return compute_group(f, x, w);
     }
@@ -311,6 +272,70 @@ static ops_array *compute_at(const ops_convolution_form *form, ops_array *x, ops
     }
     memcpy(shape + 3, f.places + 1, (f.rank - 1) * sizeof *shape);
     return y ? ops_array_reshape(y, f.rank + 2, shape) : NULL;
+}
+
+bool ops_convolution_is_depthwise(const ops_convolution_form *f)
+{
+    return f->inputs == 1 && f->groups > 1 &&
+           ops_convolution_volume(f, f->window) <= OPS_DEPTHWISE_ELEMENTS;
+}
+
+/* Weights [O, 1, window] as [O, window], whose neighbours in memory are channels where those of x
+ * are. */
+static ops_array *depthwise_weights(const ops_convolution_form *f, ops_array *w)
+{
+    int64_t shape[OPS_MAX_RANK] = {f->groups * f->outputs};
+    int32_t axes[OPS_MAX_RANK], back[OPS_MAX_RANK];
+    memcpy(shape + 1, f->window, f->rank * sizeof *shape);
+    w = ops_array_reshape(w, f->rank + 1, shape);
+    if (!w || !f->channels_last) {
+        return w;
+    }
+    for (uint32_t i = 0; i <= f->rank; i++) {
+        axes[i] = i < f->rank ? (int32_t)i + 1 : 0;
+        back[i] = i > 0 ? (int32_t)i - 1 : (int32_t)f->rank;
+    }
+    w = ops_array_permute(w, axes);
+    w = w ? ops_array_copy(w) : NULL;
+    return w ? ops_array_permute(w, back) : NULL;
+}
+
+/* Of x with padding, or without where the device tests coordinates. */
+static ops_array *depthwise_sum(const ops_convolution_form *f, bool is_padded, ops_array *x,
+                                ops_array *w, ops_array *bias)
+{
+    ops_depthwise_options o = {.size = sizeof o, .rank = f->rank, .activation = f->activation};
+    memcpy(o.stride, f->stride, sizeof o.stride);
+    memcpy(o.dilation, f->dilation, sizeof o.dilation);
+    if (!is_padded) {
+        memcpy(o.before, f->before, sizeof o.before);
+    }
+    w = depthwise_weights(f, w);
+    return x && w ? ops_compose_depthwise(&o, f->channels_last, x, w, bias, f->places) : NULL;
+}
+
+ops_array *ops_convolution_depthwise(const ops_convolution_form *f, ops_array *x, ops_array *w,
+                                     ops_array *bias)
+{
+    const ops_convolution_tuning *tuning = &x->owner->context->tuning->convolution;
+    const uint32_t last = f->rank - 1;
+    if (!tuning->pads_by_copies) {
+        return depthwise_sum(f, false, x, w, bias);
+    }
+    if (f->channels_last || (f->stride[last] == 1 && f->places[last] >= tuning->min_line)) {
+        return depthwise_sum(f, true, ops_convolution_pad(f, x), w, bias);
+    }
+    /* With channels last in between, whose neighbours are read together whatever the stride. */
+    ops_convolution_form inner = *f;
+    inner.channels_last = true;
+    ops_array *padded = ops_convolution_pad(&inner, x);
+    if (padded == x) {
+        padded = ops_array_copy(ops_convolution_channels_last(&inner, x));
+        padded = padded ? ops_convolution_channels_second(&inner, padded) : NULL;
+    }
+    ops_array *y = depthwise_sum(&inner, true, padded, w, bias);
+    y = y ? ops_convolution_channels_second(&inner, y) : NULL;
+    return y ? ops_array_copy(y) : NULL;
 }
 
 ops_array *ops_convolution_compute(const ops_convolution_form *f, ops_array *x, ops_array *w,

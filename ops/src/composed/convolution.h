@@ -42,6 +42,12 @@ ops_array *ops_convolution_windows(const ops_convolution_form *form, ops_array *
 /* The elements of `lengths`. */
 int64_t ops_convolution_volume(const ops_convolution_form *form, const int64_t *lengths);
 
+/* Whether each work-item sums the windows of its result, which then pads by itself; the caller's
+ * result, with its channels where the caller has them. */
+bool ops_convolution_is_depthwise(const ops_convolution_form *form);
+ops_array *ops_convolution_depthwise(const ops_convolution_form *form, ops_array *x, ops_array *w,
+                                     ops_array *bias);
+
 /* The convolution of x, which has its padding, in pieces that the limit of memory allows. `bias` is
  * null or [O]. */
 ops_array *ops_convolution_compute(const ops_convolution_form *form, ops_array *x, ops_array *w,

@@ -55,7 +55,13 @@ static ops_array *convolve(const ops_convolution_options *options, ops_array *x,
         return NULL;
     }
     memcpy(f.length, x->view.shape + 2, f.rank * sizeof *f.length);
-    if (ops_convolution_places(&f) || !(x = ops_convolution_pad(&f, x))) {
+    if (ops_convolution_places(&f)) {
+        return NULL;
+    }
+    if (ops_convolution_is_depthwise(&f) && f.images > 0 && f.outputs > 0) {
+        return ops_convolution_depthwise(&f, x, w, bias);
+    }
+    if (!(x = ops_convolution_pad(&f, x))) {
         return NULL;
     }
     return ops_convolution_channels_last(&f, ops_convolution_compute(&f, x, w, bias));
@@ -150,6 +156,10 @@ static ops_array *convolve_transposed(const ops_convolution_options *options, op
     w = turn_weights(&f, w);
     for (uint32_t i = 0; i < f.rank; i++) {
         f.stride[i] = 1;
+        f.before[i] = f.after[i] = 0; /* x has its zeros */
+    }
+    if (x && w && ops_convolution_is_depthwise(&f) && f.images > 0 && f.outputs > 0) {
+        return ops_convolution_depthwise(&f, x, w, bias);
     }
     return x && w ? ops_convolution_channels_last(&f, ops_convolution_compute(&f, x, w, bias))
                   : NULL;

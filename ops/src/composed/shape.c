@@ -56,23 +56,13 @@ static ops_array *crop(const int64_t *before, const int64_t *after, ops_array *x
 static ops_array *pad_constant(const int64_t *before, const int64_t *after, double value,
                                ops_array *x)
 {
-    int64_t shape[OPS_MAX_RANK];
-    ops_tensor inner;
+    int64_t shape[OPS_MAX_RANK], start[OPS_MAX_RANK];
     const uint32_t rank = ops_compose_shape(x, shape);
     for (uint32_t i = 0; i < rank; i++) {
-        shape[i] += (before[i] > 0 ? before[i] : 0) + (after[i] > 0 ? after[i] : 0);
+        start[i] = before[i] > 0 ? before[i] : 0;
+        shape[i] += start[i] + (after[i] > 0 ? after[i] : 0);
     }
-    ops_array *full = ops_array_full(x->owner->context, x->view.type, rank, shape, value);
-    if (!full || ops_array_describe(full, &inner)) {
-        return NULL;
-    }
-    for (uint32_t i = 0; i < rank; i++) {
-        if (ops_tensor_slice(&inner, (int32_t)i, before[i] > 0 ? before[i] : 0, x->view.shape[i], 1,
-                             &inner)) {
-            return NULL;
-        }
-    }
-    return ops_array_update(full, &inner, x);
+    return ops_compose_pad(start, shape, value, x);
 }
 
 static ops_array *pad(ops_pad_mode mode, const int64_t *before, const int64_t *after, double value,

@@ -32,6 +32,23 @@ void ops_index_add(const ops_context *context, ops_index_task *t, const ops_tens
     t->tensors[t->tensor_count++] = *tensor;
 }
 
+void ops_index_add_view(const ops_context *context, ops_index_task *t, const ops_tensor *tensor,
+                        const ops_tensor *view)
+{
+    const uint32_t number = ops_space_add(&t->space, view, 0);
+    t->slots[number] = (uint8_t)ops_bind(context, &t->bindings, tensor, HAL_ACCESS_READ);
+    t->tensors[t->tensor_count++] = *view;
+}
+
+static uint32_t scalar_count(const ops_index_task *t)
+{
+    uint32_t count = 0;
+    while (count < OPS_INDEX_SCALARS && t->scalar_names[count]) {
+        count++;
+    }
+    return count;
+}
+
 static void emit_task(hal_ir_builder *b, const void *user)
 {
     const ops_index_task *t = user;
@@ -40,7 +57,7 @@ static void emit_task(hal_ir_builder *b, const void *user)
     ops_declare_bindings(b, &t->bindings);
     ops_elementwise_declare(b, &t->space, &t->plan, &values);
     const hal_type type = t->scalar_type ? t->scalar_type : values.type;
-    for (uint32_t i = 0; i < OPS_INDEX_SCALARS && t->scalar_names[i]; i++) {
+    for (uint32_t i = 0; i < scalar_count(t); i++) {
         body.scalars[i] = hal_ir_scalar_value(b, t->scalar_names[i], type);
     }
     ops_elementwise_emit(b, &t->plan, &values, t->slots, t->bindings.types, t->body, &body);
@@ -60,20 +77,20 @@ hal_status ops_index_prepare(ops_context *context, ops_index_task *t, uint32_t w
     }
     const uint32_t most = ops_elementwise_widest(context, size);
     ops_space_collapse(&t->space, 0);
-    const ops_elementwise_use use = {
-        .function = t->function,
-        .widest = widest < most ? widest : most,
-        .starts = starts,
-        .reserved = t->scalar_names[0] ? OPS_INDEX_SCALARS * sizeof(uint64_t) : 0,
-        .reach = t->reach,
-        .loaded = t->loaded,
-        .repeatable = t->repeatable,
-        .indexed = t->indexed,
-        .sizes = sizes};
+    const ops_elementwise_use use = {.function = t->function,
+                                     .widest = widest < most ? widest : most,
+                                     .starts = starts,
+                                     .reserved = scalar_count(t) * (uint32_t)sizeof(uint64_t),
+                                     .reach = t->reach,
+                                     .loaded = t->loaded,
+                                     .repeatable = t->repeatable,
+                                     .indexed = t->indexed,
+                                     .sizes = sizes};
     const ops_elementwise_kernel kernel = {.name = t->name, .emit = emit_task, .user = t};
     ops_cache_key key;
     ops_cache_key_begin(&key, t->family);
     ops_cache_key_append(&key, &t->variant, sizeof t->variant);
+    ops_cache_key_append(&key, t->form, t->form_bytes);
     ops_bindings_key(&t->bindings, t->slots, t->tensor_count, &key);
     HAL_TRY(ops_elementwise_find_kernel(context, &use, &kernel, &key, &t->space, &t->plan, entry));
     ops_block_begin(block);

@@ -7,19 +7,21 @@
 #include "tensor/kernel_cache.h"
 
 #define OPS_INDEX_TENSORS 4u
-#define OPS_INDEX_SCALARS 5u
+#define OPS_INDEX_SCALARS 9u
 
 /* The kernel: what its body needs, and its dispatch. */
 typedef struct ops_index_task {
-    const char *function; /* in messages */
-    const char *name;     /* of the kernel */
+    const char *function;     /* in messages */
+    const char *name;         /* of the kernel */
     uint32_t family, variant; /* parts of the key; the latter is the body's */
+    const void *form;         /* the rest of the key, of the body's own; null: none */
+    uint32_t form_bytes;
     ops_elementwise_body body;
     const char *scalar_names[OPS_INDEX_SCALARS]; /* after those of the layout; null: none */
-    hal_type scalar_type;        /* NONE: that of indices */
-    hal_type storage;            /* of the output */
-    int64_t reach;               /* as in ops_layout_choose */
-    uint32_t loaded;             /* this, repeatable and indexed: as in ops_elementwise_use */
+    hal_type scalar_type;                        /* NONE: that of indices */
+    hal_type storage;                            /* of the output */
+    int64_t reach;                               /* as in ops_layout_choose */
+    uint32_t loaded; /* this, repeatable and indexed: as in ops_elementwise_use */
     uint8_t repeatable, indexed;
     ops_tensor tensors[OPS_INDEX_TENSORS];
     uint32_t tensor_count;
@@ -44,6 +46,10 @@ hal_status ops_check_apart(const char *function, const char *argument, const ops
 /* Adds a tensor to the task's bindings and space, whose order is that of the first one. */
 void ops_index_add(const ops_context *context, ops_index_task *t, const ops_tensor *tensor,
                    uint32_t access);
+
+/* The same for a view of the tensor that may reach beyond it, where the body tests coordinates. */
+void ops_index_add_view(const ops_context *context, ops_index_task *t, const ops_tensor *tensor,
+                        const ops_tensor *view);
 
 /* Plans the kernel with at most `widest` neighbours for a work-item, finds it, and starts the block
  * of scalars with those of the layout. */

@@ -1,5 +1,6 @@
-/* Scattering: indices are sorted, so the updates of one element follow one another in their order,
- * and one work-item combines them. */
+/* Scattering. Indices are sorted, so the updates of one element follow one another in their order,
+ * and one work-item combines them. On processors, whose work-items wait for each other in any case,
+ * one for each line goes through all updates instead. */
 #include "axis_last.h"
 #include "index_task.h"
 #include "tensor/allocation.h"
@@ -8,6 +9,8 @@
 
 #include <ops/index.h>
 #include <ops/sort.h>
+
+#include <string.h>
 
 /* The views of the kernel; the last one is the coordinate along the axis. */
 enum { VIEW_UPDATES, VIEW_Y, VIEW_SORTED, VIEW_PLACES, VIEW_COORDINATE };
@@ -64,6 +67,36 @@ static hal_ir_value emit_update(hal_ir_builder *b, const ops_element_iter *iter,
     place = hal_ir_mul(b, ops_value_cast(b, type, place), body->scalars[UPDATES_STRIDE]);
     return hal_ir_load_wide(b, slots[VIEW_UPDATES], hal_ir_add(b, iter->index[VIEW_UPDATES], place),
                             0, 1, guard);
+}
+
+/* One work-item combines the updates of a line in turn. The views are updates, y and indices. */
+static void emit_in_turn(hal_ir_builder *b, const ops_element_iter *iter, const void *user)
+{
+    enum { INDICES = VIEW_SORTED, INDICES_STRIDE = STEPS };
+    const ops_index_body *body = user;
+    const ops_index_task *t = body->task;
+    const ops_scatter_kind kind = (ops_scatter_kind)t->variant;
+    const hal_type type = iter->values->type;
+    const hal_ir_value length = ops_value_cast(b, HAL_TYPE_U32, body->scalars[LENGTH]);
+    hal_ir_value i = hal_ir_for(b, hal_ir_u32(b, 0), length, hal_ir_u32(b, 1));
+    i = ops_value_cast(b, type, i);
+    hal_ir_value limit = body->scalars[LIMIT];
+    hal_ir_value place = hal_ir_mul(b, i, body->scalars[INDICES_STRIDE]);
+    place = hal_ir_load_wide(b, t->slots[INDICES], hal_ir_add(b, iter->index[INDICES], place), 0, 1,
+                             iter->guard);
+    place = ops_index_comparable(b, iter, place, &limit);
+    const hal_ir_value inside = ops_guard_and(b, iter->guard, hal_ir_lt(b, place, limit));
+    place = hal_ir_mul(b, ops_value_cast(b, type, place), body->scalars[Y_STRIDE]);
+    place = hal_ir_add(b, iter->index[VIEW_Y], place);
+    hal_ir_value update = hal_ir_mul(b, i, body->scalars[UPDATES_STRIDE]);
+    update = hal_ir_load_wide(b, t->slots[VIEW_UPDATES],
+                              hal_ir_add(b, iter->index[VIEW_UPDATES], update), 0, 1, iter->guard);
+    if (kind != OPS_SCATTER_ASSIGN) {
+        const hal_ir_value y = hal_ir_load_wide(b, t->slots[VIEW_Y], place, 0, 1, inside);
+        update = combine(b, kind, y, update);
+    }
+    hal_ir_store_wide(b, t->slots[VIEW_Y], place, 0, inside, update);
+    hal_ir_end(b);
 }
 
 /* The first of the neighbours with one index combines them. */
@@ -152,6 +185,45 @@ static hal_status record_updates(ops_context *context, const scatter_call *c)
     return ops_dispatch(context, entry, t.plan.grid, &t.bindings, &block);
 }
 
+static hal_status record_in_turn(ops_context *context, const scatter_call *c)
+{
+    ops_index_task t = {
+        .function = "ops_scatter",
+        .name = "scatter_in_turn",
+        .family = OPS_FAMILY_SCATTER_IN_TURN,
+        .variant = (uint32_t)c->kind,
+        .body = emit_in_turn,
+        .scalar_names = {"length", "limit", "y_stride", "updates_stride", "indices_stride"}};
+    const ops_tensor *all[3] = {&c->updates, &c->y, &c->indices};
+    const uint32_t axis = c->axis;
+    const int64_t length = c->updates.shape[axis];
+    int64_t shape[OPS_MAX_RANK];
+    memcpy(shape, c->y.shape, sizeof shape);
+    shape[axis] = 1;
+    ops_space_begin(&t.space, c->y.rank, shape);
+    for (uint32_t i = 0; i < 3; i++) {
+        int64_t first, end;
+        ops_index_add(context, &t, all[i],
+                      i != VIEW_Y                     ? HAL_ACCESS_READ
+                      : c->kind != OPS_SCATTER_ASSIGN ? HAL_ACCESS_READ_WRITE
+                                                      : HAL_ACCESS_WRITE);
+        t.space.stride[i][axis] = 0;
+        ops_span(all[i], &first, &end);
+        const int64_t reach = end - first + all[i]->shape[axis];
+        t.reach = reach > t.reach ? reach : t.reach;
+    }
+    ops_block block;
+    ops_entry *entry;
+    HAL_TRY(ops_index_prepare(context, &t, 1, &block, &entry));
+    const bool index64 = t.plan.layout.index64;
+    ops_put_index(&block, index64, length);
+    ops_put_index(&block, index64, c->y.shape[axis]);
+    ops_put_index(&block, index64, c->y.shape[axis] > 1 ? c->y.stride[axis] : 0);
+    ops_put_index(&block, index64, length > 1 ? c->updates.stride[axis] : 0);
+    ops_put_index(&block, index64, length > 1 ? c->indices.stride[axis] : 0);
+    return ops_dispatch(context, entry, t.plan.grid, &t.bindings, &block);
+}
+
 /* A tensor of the shape with the axis last in memory. */
 static hal_status create_sorted(ops_context *context, const ops_tensor *shape, uint32_t axis,
                                 hal_type type, ops_tensor *made)
@@ -223,6 +295,11 @@ hal_status ops_scatter(ops_context *context, ops_scatter_kind kind, int32_t axis
         return HAL_OK;
     }
     c.y = *y;
+    if (context->tuning->scatter_in_turn && updates->shape[c.axis] <= INT32_MAX) {
+        c.indices = *indices;
+        c.updates = *updates;
+        return record_in_turn(context, &c);
+    }
     /* Parts whose updates of one element no loop's limit cuts. */
     const int64_t length = updates->shape[c.axis], most = ops_loop_limit(context, 0, 64);
     const int64_t part = length < most ? length : most;

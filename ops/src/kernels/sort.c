@@ -11,10 +11,13 @@
 #include "axis_last.h"
 #include "bits.h"
 #include "fold.h"
+#include "sort_call.h"
 
 #include <ops/index.h>
 #include <ops/pointwise.h>
 #include <ops/sort.h>
+
+#include <string.h>
 
 enum {
     MOST_SHARED = 1024, /* elements of a group's shared memory */
@@ -28,17 +31,11 @@ enum { FROM_KEYS, FROM_PLACES, TO_PLACES, TO_KEYS };
 /* What the kernels depend on besides layout and axis. */
 OPS_KEY_STRUCTURES_BEGIN
 typedef struct block_form {
-    hal_type key; /* U32 or U64 */
-    uint8_t bits; /* of an element */
-    uint8_t is_float, is_signed;
-    uint8_t descending;
-    uint8_t writes_keys; /* a merge follows */
-    uint8_t reserved[2];
-    uint64_t greatest;    /* bits of the greatest float that is not NaN */
+    ops_sort_key key;
     uint32_t items;       /* of a group */
     uint32_t block_bits;  /* logarithm of a block's elements */
     uint32_t shared_bits; /* the same of all blocks of a group */
-    uint32_t padding;
+    uint32_t writes_keys; /* a merge follows */
 } block_form;
 
 typedef struct merge_form {
@@ -91,28 +88,6 @@ static pair pair_select(hal_ir_builder *b, hal_ir_value condition, pair x, pair 
 {
     return (pair){hal_ir_select(b, condition, x.key, y.key),
                   hal_ir_select(b, condition, x.place, y.place)};
-}
-
-/* The key of an element's bits. By integers only, since devices may take denormals for 0. */
-static hal_ir_value emit_key(hal_ir_builder *b, const block_form *form, hal_ir_value x)
-{
-    const hal_type type = form->key;
-    const uint64_t sign_bit = UINT64_C(1) << (form->bits - 1), mask = sign_bit | (sign_bit - 1);
-    const hal_ir_value sign = ops_index_constant(b, type, sign_bit);
-    const hal_ir_value all = ops_index_constant(b, type, mask);
-    x = hal_ir_and(b, ops_value_cast(b, type, x), all);
-    if (form->is_float) {
-        const hal_ir_value zero = ops_index_constant(b, type, 0);
-        const hal_ir_value size = hal_ir_and(b, x, ops_index_constant(b, type, sign_bit - 1));
-        x = hal_ir_select(b, hal_ir_eq(b, size, zero), zero, x);
-        const hal_ir_value is_negative = hal_ir_ne(b, hal_ir_and(b, x, sign), zero);
-        x = hal_ir_select(b, is_negative, hal_ir_xor(b, x, all), hal_ir_or(b, x, sign));
-        const hal_ir_value is_nan = hal_ir_lt(b, ops_index_constant(b, type, form->greatest), size);
-        x = hal_ir_select(b, is_nan, all, x);
-    } else if (form->is_signed) {
-        x = hal_ir_xor(b, x, sign);
-    }
-    return form->descending ? hal_ir_xor(b, x, all) : x;
 }
 
 /* Compares elements whose numbers differ in one bit, and exchanges them. */
@@ -201,18 +176,6 @@ static void emit_element(hal_ir_builder *b, const block_pass *p, const block_sca
     }
 }
 
-/* The bits of x's element in the key's type. */
-static hal_ir_value emit_load(hal_ir_builder *b, const block_pass *p, const block_element *e)
-{
-    const hal_ir_value x = hal_ir_load_wide(b, p->slots[VIEW_X], e->index[VIEW_X], 0, 1, e->inside);
-    const hal_type type = hal_ir_type_of(b, x);
-    if (type == HAL_TYPE_BOOL) {
-        return hal_ir_cast(b, HAL_TYPE_U32, x);
-    }
-    const bool is_wide = hal_type_size(type) == 8;
-    return hal_ir_bitcast(b, is_wide ? HAL_TYPE_U64 : HAL_TYPE_U32, x);
-}
-
 static void emit_blocks(hal_ir_builder *b, const void *user)
 {
     const block_pass *p = user;
@@ -221,7 +184,7 @@ static void emit_blocks(hal_ir_builder *b, const void *user)
     block_scalars s;
     block_element e;
     ops_declare_bindings(b, &p->bindings);
-    const pair_memory shared = {hal_ir_shared(b, "keys", form->key, elements),
+    const pair_memory shared = {hal_ir_shared(b, "keys", form->key.type, elements),
                                 hal_ir_shared(b, "places", HAL_TYPE_U32, elements)};
     ops_layout_declare(b, &p->space, &p->layout, &s.values);
     ops_axis_declare(b, &p->axis, &p->layout, s.strides);
@@ -230,11 +193,12 @@ static void emit_blocks(hal_ir_builder *b, const void *user)
     hal_ir_group_size(b, form->items, 1, 1);
     const hal_ir_value item = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
     const hal_ir_value end = hal_ir_u32(b, elements), step = hal_ir_u32(b, form->items);
-    const hal_ir_value beyond = ops_index_constant(b, form->key, UINT64_MAX);
+    const hal_ir_value beyond = ops_index_constant(b, form->key.type, UINT64_MAX);
 
     hal_ir_value k = hal_ir_for(b, hal_ir_u32(b, 0), end, step);
     emit_element(b, p, &s, hal_ir_add(b, k, item), &e);
-    const hal_ir_value key = emit_key(b, form, emit_load(b, p, &e));
+    const hal_ir_value key =
+        ops_sort_key_load(b, &form->key, p->slots[VIEW_X], e.index[VIEW_X], e.inside);
     hal_ir_store(b, shared.keys, e.number, hal_ir_select(b, e.inside, key, beyond));
     hal_ir_store(b, shared.places, e.number, e.place);
     hal_ir_end(b);
@@ -356,48 +320,18 @@ static void emit_merge(hal_ir_builder *b, const void *user)
     }
 }
 
-/* One call: the elements, in lines, and what their sorting takes. */
-typedef struct sort_call {
-    uint32_t axis;
-    const ops_tensor *x, *values, *indices;
-    int64_t length, lines;
-    int64_t blocks; /* of a line */
-    block_form form;
-    ops_tensor places; /* of the sorted elements, row-major with the axis last; I32 */
-    hal_buffer *keys[2], *numbers[2]; /* of merges: from one to the other */
-} sort_call;
-
 static uint32_t logarithm(uint64_t x) /* rounded up */
 {
     return x > 1 ? 64 - (uint32_t)__builtin_clzll(x - 1) : 0;
 }
 
-static uint64_t greatest_bits(hal_type type)
-{
-    return type == HAL_TYPE_F64                   ? UINT64_C(0x7ff) << 52
-           : hal_type_float_format(type).infinite ? hal_type_overflow_bits(type)
-                                                  : hal_type_overflow_bits(type) - 1;
-}
-
-static void call_init(const ops_context *context, bool descending, sort_call *c)
+/* The form of the network's groups. */
+static void form_choose(const ops_context *context, const ops_sort_call *c, block_form *form)
 {
     const hal_device_info *info = context->info;
-    const hal_type type = ops_bits_type(context, c->x->type), value = hal_type_of_value(c->x->type);
-    const bool has_bits = type != c->x->type; /* else the value is what is loaded */
-    const hal_type format = has_bits ? c->x->type : value;
-    block_form *form = &c->form;
-    c->length = c->x->shape[c->axis];
-    c->lines = ops_tensor_get_element_count(c->x) / c->length;
-    form->bits = (uint8_t)(8 * hal_type_size(format));
-    form->key = form->bits == 64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
-    form->is_float = hal_type_is_float(format);
-    form->is_signed = hal_type_is_signed(format);
-    form->descending = descending;
-    if (form->is_float) {
-        form->greatest = greatest_bits(format);
-    }
+    *form = (block_form){.key = c->key};
     uint32_t most = logarithm(MOST_SHARED);
-    while (((hal_type_size(form->key) + 4u) << most) > info->shared_bytes) {
+    while (((hal_type_size(c->key.type) + 4u) << most) > info->shared_bytes) {
         most--;
     }
     const uint32_t needed = logarithm((uint64_t)c->length);
@@ -406,19 +340,29 @@ static void call_init(const ops_context *context, bool descending, sort_call *c)
     const uint32_t pairs = UINT32_C(1) << (form->shared_bits - 1);
     form->items = UINT32_C(1) << (31 - __builtin_clz(ops_group_items(info)));
     form->items = form->items < pairs ? form->items : pairs;
-    c->blocks = (int64_t)ops_ceil_divide((uint64_t)c->length, UINT64_C(1) << form->block_bits);
-    form->writes_keys = c->blocks > 1;
 }
 
-/* A contiguous tensor of rank 1 over a temporary buffer. */
-static ops_tensor flat(hal_buffer *buffer, hal_type type, int64_t count)
+static void call_init(const ops_context *context, bool descending, ops_sort_call *c)
 {
-    return (ops_tensor){.buffer = buffer, .type = type, .rank = 1, .shape = {count}, .stride = {1}};
+    block_form form;
+    ops_sort_key_choose(context, c->x->type, descending, &c->key);
+    c->length = c->x->shape[c->axis];
+    c->lines = ops_tensor_get_element_count(c->x) / c->length;
+    if (context->tuning->sort.by_digits) {
+        c->block = ops_sort_digit_block(context, c);
+    } else {
+        form_choose(context, c, &form);
+        c->block = INT64_C(1) << form.block_bits;
+    }
+    c->blocks = (int64_t)ops_ceil_divide((uint64_t)c->length, (uint64_t)c->block);
 }
 
-static hal_status record_blocks(ops_context *context, const sort_call *c)
+static hal_status record_blocks(ops_context *context, const ops_sort_call *c)
 {
-    block_pass p = {.form = c->form};
+    block_pass p;
+    memset(&p, 0, sizeof p);
+    form_choose(context, c, &p.form);
+    p.form.writes_keys = c->blocks > 1;
     const int64_t count = c->lines * c->length;
     ops_tensor x = *c->x;
     x.type = ops_bits_type(context, x.type);
@@ -426,11 +370,11 @@ static hal_status record_blocks(ops_context *context, const sort_call *c)
     ops_space_add(&p.space, &x, 0);
     ops_space_add(&p.space, &c->places, 0);
     ops_axis_take(&p.space, c->axis, &p.axis);
-    const ops_tensor numbers = flat(c->numbers[0], HAL_TYPE_U32, count);
+    const ops_tensor numbers = ops_sort_flat(c->numbers[0], HAL_TYPE_U32, count);
     p.slots[VIEW_X] = (uint8_t)ops_bind(context, &p.bindings, &x, HAL_ACCESS_READ);
     p.slots[VIEW_PLACES] = (uint8_t)ops_bind(context, &p.bindings, &numbers, HAL_ACCESS_WRITE);
     if (p.form.writes_keys) {
-        const ops_tensor keys = flat(c->keys[0], p.form.key, count);
+        const ops_tensor keys = ops_sort_flat(c->keys[0], p.form.key.type, count);
         p.keys = (uint8_t)ops_bind(context, &p.bindings, &keys, HAL_ACCESS_WRITE);
     }
     p.space.base[VIEW_X] = ops_base(&p.bindings, p.slots[VIEW_X], &x);
@@ -458,19 +402,20 @@ static hal_status record_blocks(ops_context *context, const sort_call *c)
 }
 
 /* Merges runs of `width` elements from the buffers `from` to the others. */
-static hal_status record_merge(ops_context *context, const sort_call *c, int64_t width,
+static hal_status record_merge(ops_context *context, const ops_sort_call *c, int64_t width,
                                uint32_t from)
 {
     const int64_t count = c->lines * c->length;
     const uint32_t to = 1 - from;
-    merge_pass p = {.form = {.key = c->form.key,
+    merge_pass p = {.form = {.key = c->key.type,
                              .writes_keys = 2 * width < c->length,
                              .index64 = count >= context->tuning->index32_limit,
                              .items = ops_group_items(context->info)}};
-    const ops_tensor memory[] = {[FROM_KEYS] = flat(c->keys[from], p.form.key, count),
-                                 [FROM_PLACES] = flat(c->numbers[from], HAL_TYPE_U32, count),
-                                 [TO_PLACES] = flat(c->numbers[to], HAL_TYPE_U32, count),
-                                 [TO_KEYS] = flat(c->keys[to], p.form.key, count)};
+    const ops_tensor memory[] = {[FROM_KEYS] = ops_sort_flat(c->keys[from], p.form.key, count),
+                                 [FROM_PLACES] =
+                                     ops_sort_flat(c->numbers[from], HAL_TYPE_U32, count),
+                                 [TO_PLACES] = ops_sort_flat(c->numbers[to], HAL_TYPE_U32, count),
+                                 [TO_KEYS] = ops_sort_flat(c->keys[to], p.form.key, count)};
     uint8_t slots[4];
     const uint32_t bound = p.form.writes_keys ? 4 : 3;
     for (uint32_t i = 0; i < bound; i++) {
@@ -498,12 +443,14 @@ static hal_status record_merge(ops_context *context, const sort_call *c, int64_t
 }
 
 /* Sorts to c->places. */
-static hal_status record_places(ops_context *context, sort_call *c)
+static hal_status record_places(ops_context *context, ops_sort_call *c)
 {
-    hal_status status = record_blocks(context, c);
+    hal_status status = !context->tuning->sort.by_digits ? record_blocks(context, c)
+                        : c->length <= ops_sort_most_counted(context)
+                            ? ops_sort_by_counts(context, c)
+                            : ops_sort_by_digits(context, c);
     uint32_t from = 0;
-    for (int64_t width = INT64_C(1) << c->form.block_bits; status == HAL_OK && width < c->length;
-         width *= 2, from ^= 1) {
+    for (int64_t width = c->block; status == HAL_OK && width < c->length; width *= 2, from ^= 1) {
         status = record_merge(context, c, width, from);
     }
     c->places.buffer = c->numbers[from];
@@ -511,7 +458,8 @@ static hal_status record_places(ops_context *context, sort_call *c)
 }
 
 /* Picks the values, by way of temporary memory if they replace x. */
-static hal_status record_values(ops_context *context, const sort_call *c, const ops_tensor *places)
+static hal_status record_values(ops_context *context, const ops_sort_call *c,
+                                const ops_tensor *places)
 {
     const int32_t axis = (int32_t)c->axis;
     if (!ops_overlap(c->x, c->values)) {
@@ -530,7 +478,7 @@ static hal_status record_values(ops_context *context, const sort_call *c, const 
     return status;
 }
 
-static hal_status record_results(ops_context *context, const sort_call *c)
+static hal_status record_results(ops_context *context, const ops_sort_call *c)
 {
     ops_tensor places = c->places;
     const ops_tensor *like = c->values ? c->values : c->indices;
@@ -543,7 +491,7 @@ static hal_status record_results(ops_context *context, const sort_call *c)
                                               : ops_cast(context, &places, c->indices);
 }
 
-static void release_buffers(sort_call *c)
+static void release_buffers(ops_sort_call *c)
 {
     for (uint32_t i = 0; i < 2; i++) {
         hal_buffer_release(c->keys[i]);
@@ -551,15 +499,17 @@ static void release_buffers(sort_call *c)
     }
 }
 
-static hal_status record_sort(ops_context *context, bool descending, sort_call *c)
+static hal_status record_sort(ops_context *context, bool descending, ops_sort_call *c)
 {
     call_init(context, descending, c);
     const uint64_t count = (uint64_t)(c->lines * c->length);
     hal_status status = HAL_OK;
-    for (uint32_t i = 0; i < 2 && status == HAL_OK && (i == 0 || c->blocks > 1); i++) {
+    const bool passes = c->blocks > 1 || (context->tuning->sort.by_digits &&
+                                          c->length > ops_sort_most_counted(context));
+    for (uint32_t i = 0; i < 2 && status == HAL_OK && (i == 0 || passes); i++) {
         status = ops_buffer_create(context, count * 4, &c->numbers[i]);
-        if (status == HAL_OK && c->blocks > 1) {
-            status = ops_buffer_create(context, count * hal_type_size(c->form.key), &c->keys[i]);
+        if (status == HAL_OK && passes) {
+            status = ops_buffer_create(context, count * hal_type_size(c->key.type), &c->keys[i]);
         }
     }
     c->places = ops_axis_last(c->x, c->axis, HAL_TYPE_I32);
@@ -594,7 +544,7 @@ static hal_status check_sorted(const ops_context *context, const char *argument,
                               ops_describe(x, text[0]), axis, ops_describe(y, text[1]));
 }
 
-static hal_status check_sort(const ops_context *context, int32_t axis, sort_call *c)
+static hal_status check_sort(const ops_context *context, int32_t axis, ops_sort_call *c)
 {
     const ops_tensor *x = c->x, *values = c->values, *indices = c->indices;
     char text[2][OPS_TEXT_BYTES];
@@ -628,7 +578,7 @@ static hal_status check_sort(const ops_context *context, int32_t axis, sort_call
 hal_status ops_sort(ops_context *context, int32_t axis, int descending, const ops_tensor *x,
                     const ops_tensor *values, const ops_tensor *indices)
 {
-    sort_call c = {.x = x, .values = values, .indices = indices};
+    ops_sort_call c = {.x = x, .values = values, .indices = indices};
     HAL_TRY(check_sort(context, axis, &c));
     return ops_tensor_get_element_count(values ? values : indices) > 0
                ? record_sort(context, descending != 0, &c)

@@ -24,7 +24,12 @@ enum {
     OPS_FAMILY_MERGE,
     OPS_FAMILY_SCATTER,
     OPS_FAMILY_SEGMENTS,
-    OPS_FAMILY_ATTENTION
+    OPS_FAMILY_ATTENTION,
+    OPS_FAMILY_SORT_DIGITS,
+    OPS_FAMILY_SORT_COUNTS,
+    OPS_FAMILY_SCATTER_IN_TURN,
+    OPS_FAMILY_UNFOLD,
+    OPS_FAMILY_DEPTHWISE
 };
 
 /* Everything that the text of a kernel depends on, as bytes; equal keys share a kernel. A key

@@ -11,6 +11,7 @@ const ops_tuning ops_tuning_processor = {
     .index32_limit = INT64_C(1) << 31,
     .attention = {.block_bytes = UINT64_C(8) << 20},
     .knows_dense_views = true,
+    .scatter_in_turn = true,
     .elementwise = {.max_width = 1, /* lanes are vector elements already */
                     .large_group = 1024,
                     .min_large_groups = 16,
@@ -76,8 +77,17 @@ const ops_tuning ops_tuning_processor = {
              .stores_costly = true},
     /* Windows that stay in a cache: 3 images of 37 x 54 x 36 with windows of 5 x 5, 21 MiB, took
      * 14.8 ms in one product, 3.6 ms in three of 7 MiB (EPYC, 2 threads). */
-    .convolution = {.image_bytes = 4 << 20},
+    .convolution = {.image_bytes = 4 << 20,
+                    .pads_by_copies = true,
+                    .bakes_steps = true,
+                    .min_line = 16},
     .scan = {.unit_items = 64, .min_part_length = 256},
+    .sort = {.by_digits = true,
+             .most_counted = 128,
+             .min_block = 16384,
+             .min_many_items = 32768,
+             .few_items = 16,
+             .many_items = 64},
     .copy = {.min_kernel_bytes = UINT64_MAX, .min_split_bytes = 65536, .copies_alone = true},
     .compile = {.fast_ns = 4000000, .eager_plans = 16, .launch_ns = 1000, .bytes_per_ns = 15},
     /* Levels of Strassen's algorithm: the ratios of a 16-core processor; inside a kernel, fewer

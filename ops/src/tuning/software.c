@@ -42,7 +42,7 @@ const ops_tuning ops_tuning_software = {
              .max_kept = 8,
              .rest_by_chunks = true,
              .stores_costly = true},
-    .convolution = {.image_bytes = 64 << 20},
+    .convolution = {.image_bytes = 64 << 20, .pads_by_copies = true, .min_line = 16},
     .scan = {.unit_items = 64, .min_part_length = 256},
     .copy = {.min_kernel_bytes = UINT64_MAX, .min_split_bytes = UINT64_MAX},
     .compile = {.fast_ns = 4000000,

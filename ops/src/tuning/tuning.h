@@ -187,9 +187,22 @@ typedef struct ops_scan_tuning {
                                   than the work-items of a busy device by this factor */
 } ops_scan_tuning;
 
+/* Sorting (kernels/sort.c). */
+typedef struct ops_sort_tuning {
+    bool by_digits;         /* blocks by digits and short lines by counts, as work-items of a
+                                 processor each have a part; else by networks */
+    int64_t most_counted;   /* elements of a short line, at most 256 */
+    int64_t min_block;      /* elements of a block, of which a line has one for each processor */
+    int64_t min_many_items; /* elements from which many_items sort a block */
+    uint32_t few_items, many_items; /* divisors of 256 */
+} ops_sort_tuning;
+
 /* Convolutions (composed/convolution.c). */
 typedef struct ops_convolution_tuning {
     uint64_t image_bytes; /* most windows of several images in one product */
+    bool pads_by_copies;  /* tests of coordinates cost more than a fill and a copy */
+    bool bakes_steps;     /* depthwise: neighbours at known distances share an address */
+    int64_t min_line;     /* depthwise, channels first: shorter lines have channels last between */
 } ops_convolution_tuning;
 
 /* Attention (attention/attention.c). */
@@ -202,6 +215,7 @@ typedef struct ops_tuning {
     const char *device_class;
     int64_t index32_limit;  /* counts and indices below it have 32 bits; at most 2^31 */
     bool knows_dense_views; /* kernels are told which views are contiguous */
+    bool scatter_in_turn;   /* one work-item for each line of updates (kernels/scatter.c) */
     ops_attention_tuning attention;
     ops_elementwise_tuning elementwise;
     ops_ranges_tuning ranges;
@@ -209,6 +223,7 @@ typedef struct ops_tuning {
     ops_fold_tuning fold;
     ops_rows_tuning rows;
     ops_scan_tuning scan;
+    ops_sort_tuning sort;
     ops_convolution_tuning convolution;
     ops_copy_tuning copy;
     ops_compile_tuning compile;

@@ -1,6 +1,5 @@
 /* Affine indices as numbers, and accesses whose elements are neither contiguous nor in rows:
- * gathers, and scatters where the instruction set has them; jit/emission/indexed.c has their
- * instructions. */
+ * gathers and scatters. jit/emission/indexed.c has their instructions. */
 #include "jit/gather.h"
 
 #include "jit/emission/access.h"
@@ -96,8 +95,7 @@ bool jit_gather_is_wanted(const jit_state *jit, const cpu_draft *draft)
 bool jit_scatter_is_wanted(const jit_state *jit, const cpu_draft *draft)
 {
     const cpu_access *access = &jit->lower->accesses[draft->access];
-    return jit->target->scatters && hal_type_size(access->type) >= 4 &&
-           is_supported(jit, draft, access);
+    return hal_type_size(access->type) >= 4 && is_supported(jit, draft, access);
 }
 
 /* Before the loop: the address of index 0, and of narrow elements its distance from a multiple of 4

@@ -635,6 +635,45 @@ static void masked_store(jit_state *jit, hal_type type, uint32_t a, x86_operand 
     x86_bind(&jit->code, done);
 }
 
+/* Lane by lane, by way of the frame: there is no such instruction. */
+static void scatter(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask)
+{
+    x86_code *code = &jit->code;
+    const uint32_t lanes = jit_lanes(jit, jit->loop.program), size = hal_type_size(type);
+    const x86_operand saved[3] = {x86_memory(X86_RSP, JIT_FRAME_X),
+                                  x86_memory(X86_RSP, JIT_FRAME_X + 8),
+                                  x86_memory(X86_RSP, JIT_FRAME_X + 16)};
+    const x86_operand indices = x86_memory(X86_RSP, JIT_FRAME_Y);
+    const x86_operand elements = x86_memory(X86_RSP, JIT_FRAME_D);
+    x86_operand place = x86_memory(JIT_SCRATCH, 0);
+    place.index = X86_RDX;
+    place.scale = (uint8_t)size;
+    emit(jit, X86_MOVDQU32_STORE, HAL_TYPE_U32, to.index, 0, indices);
+    emit(jit, X86_MOVDQU32_STORE, type, a, 0, elements);
+    if (to.base != JIT_SCRATCH) {
+        x86_general(code, X86_STORE, true, to.base, x86_register(JIT_SCRATCH));
+    }
+    x86_general(code, X86_STORE, true, JIT_LANE, saved[0]);
+    x86_general(code, X86_STORE, true, X86_RDX, saved[1]);
+    x86_general(code, X86_STORE, true, X86_RSI, saved[2]);
+    emit(jit, X86_MOVMSKPS, HAL_TYPE_BOOL, JIT_LANE, 0, x86_register(mask));
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        const uint32_t next = x86_label(code);
+        const int32_t at = (int32_t)lane;
+        x86_test_immediate(code, JIT_LANE, 1 << at);
+        x86_jump_if(code, X86_EQUAL, next);
+        x86_general(code, X86_SIGN_EXTEND, true, X86_RDX,
+                    x86_memory(X86_RSP, JIT_FRAME_Y + 4 * at));
+        x86_general(code, X86_LOAD, size == 8, X86_RSI,
+                    x86_memory(X86_RSP, JIT_FRAME_D + (int32_t)size * at));
+        x86_general(code, X86_STORE, size == 8, X86_RSI, place);
+        x86_bind(code, next);
+    }
+    x86_general(code, X86_LOAD, true, JIT_LANE, saved[0]);
+    x86_general(code, X86_LOAD, true, X86_RDX, saved[1]);
+    x86_general(code, X86_LOAD, true, X86_RSI, saved[2]);
+}
+
 static void lanes_clear(jit_state *jit, hal_type type, uint32_t d, uint32_t mask)
 {
     emit(jit, by_size(type, X86_PANDD, X86_PANDQ), type, d, d,
@@ -715,6 +754,7 @@ const jit_target jit_avx2 = {.length = X86_YMM,
                              .element_mask = mask_for,
                              .masked_load = masked_load,
                              .masked_store = masked_store,
+                             .scatter = scatter,
                              .lanes_clear = lanes_clear,
                              .bool_copy = bool_copy,
                              .bool_set = bool_set,

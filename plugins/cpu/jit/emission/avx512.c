@@ -395,6 +395,14 @@ static void bool_fill(jit_state *jit, uint32_t d, x86_operand from)
     x86_mask_move(&jit->code, d, from);
 }
 
+static void scatter(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask)
+{
+    x86_form form = jit_form(jit, type);
+    form.mask = (uint8_t)mask;
+    x86_vector_indexed(&jit->code, by_size(type, X86_PSCATTERDD, X86_PSCATTERDQ), form, a, mask,
+                       to);
+}
+
 static void bool_test(jit_state *jit, uint32_t a)
 {
     x86_mask_test(&jit->code, a, jit->loop.program->wide ? 1 : 2);
@@ -413,7 +421,6 @@ const jit_target jit_avx512 = {.length = X86_ZMM,
                                .most_parts = 4,
                                .mask = 7,
                                .mask_from = 1,
-                               .scatters = true,
                                .cast_is_supported = cast_is_supported,
                                .emit_float_least = emit_float_least,
                                .emit_shift = emit_shift,
@@ -428,6 +435,7 @@ const jit_target jit_avx512 = {.length = X86_ZMM,
                                .element_mask = element_mask,
                                .masked_load = masked_load,
                                .masked_store = masked_store,
+                               .scatter = scatter,
                                .lanes_clear = lanes_clear,
                                .bool_copy = bool_copy,
                                .bool_set = bool_set,

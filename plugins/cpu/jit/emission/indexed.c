@@ -154,6 +154,5 @@ void jit_scatter_emit(jit_state *jit, const jit_node *node)
     const uint32_t own = jit_use(jit, node, 1), a = jit_use(jit, node, 2);
     const uint32_t mask = mask_take(jit, node, active);
     const uint32_t index = index_take(jit, node, own);
-    indexed_emit(jit, is_wide(type) ? X86_PSCATTERDQ : X86_PSCATTERDD, type, a, mask,
-                 element_at(jit, node, index, hal_type_size(type)));
+    jit->target->scatter(jit, type, a, element_at(jit, node, index, hal_type_size(type)), mask);
 }

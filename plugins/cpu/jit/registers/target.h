@@ -16,7 +16,6 @@ typedef struct jit_target {
     uint8_t mask;      /* a register that accesses take for a mask */
     uint8_t mask_from; /* bytes of the least elements whose accesses can have a mask */
     uint32_t reserved; /* vector registers that do not exist, as bits */
-    bool scatters;
     bool (*cast_is_supported)(hal_type from, hal_type to);
     void (*emit_float_least)(jit_state *jit, const jit_node *node);
     void (*emit_shift)(jit_state *jit, const jit_node *node);
@@ -41,6 +40,9 @@ typedef struct jit_target {
     /* Elements of 4 or 8 bytes where the mask is true; a load sets the others to 0. */
     void (*masked_load)(jit_state *jit, hal_type type, uint32_t d, x86_operand from, uint32_t mask);
     void (*masked_store)(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask);
+    /* Elements of 4 or 8 bytes to signed indices of 32 bits, where the mask, which is lost, is
+     * true. Of lanes with one index the last one stays. */
+    void (*scatter)(jit_state *jit, hal_type type, uint32_t a, x86_operand to, uint32_t mask);
     void (*bool_copy)(jit_state *jit, uint32_t d, uint32_t a);
     void (*bool_set)(jit_state *jit, uint32_t d, bool value);
     void (*bool_both)(jit_state *jit, uint32_t d, uint32_t a, uint32_t b);

@@ -1,0 +1,35 @@
+/* A call of ops_sort, for the kernels that it consists of. */
+#ifndef OPS_SRC_KERNELS_SORT_CALL_H
+#define OPS_SRC_KERNELS_SORT_CALL_H
+
+#include "sort_key.h"
+
+#include <ops/tensor.h>
+
+/* The elements, in lines, and what their sorting takes. */
+typedef struct ops_sort_call {
+    uint32_t axis;
+    const ops_tensor *x, *values, *indices;
+    int64_t length, lines;
+    int64_t block;  /* elements that one group sorts, of a longer line */
+    int64_t blocks; /* of a line */
+    ops_sort_key key;
+    ops_tensor places; /* of the sorted elements, row-major with the axis last; I32 */
+    hal_buffer *keys[2], *numbers[2]; /* of passes: from one to the other */
+} ops_sort_call;
+
+/* A contiguous tensor of rank 1 over a temporary buffer. */
+static inline ops_tensor ops_sort_flat(hal_buffer *buffer, hal_type type, int64_t count)
+{
+    return (ops_tensor){.buffer = buffer, .type = type, .rank = 1, .shape = {count}, .stride = {1}};
+}
+
+/* Kernels of processors. Short lines: each element counts those before it. Blocks of longer ones:
+ * by digits, from the lowest one, in one group. Both write places, and keys where there are several
+ * blocks, to the first buffers. */
+int64_t ops_sort_most_counted(const ops_context *context);
+hal_status ops_sort_by_counts(ops_context *context, const ops_sort_call *c);
+int64_t ops_sort_digit_block(const ops_context *context, const ops_sort_call *c);
+hal_status ops_sort_by_digits(ops_context *context, const ops_sort_call *c);
+
+#endif

@@ -1,0 +1,154 @@
+/* Copies whose elements follow affine coordinates. */
+#include "bits.h"
+#include "index_task.h"
+#include "tensor/dispatch.h"
+
+#include <ops/windows.h>
+
+#include <string.h>
+
+/* Views; the coordinates along axes of x that are tested follow, with the scalars of lengths. */
+enum { VIEW_Y, VIEW_X, VIEW_OUTSIDE, VIEW_COUNT };
+
+static void emit_unfold(hal_ir_builder *b, const ops_element_iter *iter, const void *user)
+{
+    const ops_index_body *body = user;
+    const ops_index_task *t = body->task;
+    hal_ir_value inside = HAL_IR_NONE;
+    for (uint32_t i = 0; i < t->variant; i++) {
+        const hal_ir_value at = iter->index[VIEW_COUNT + i];
+        inside = ops_guard_and(b, inside, hal_ir_lt(b, at, body->scalars[i]));
+    }
+    const hal_ir_value guard = ops_guard_and(b, iter->guard, inside);
+    hal_ir_value x = hal_ir_load_wide(b, t->slots[VIEW_X], iter->index[VIEW_X], 0, 1, guard);
+    if (inside != HAL_IR_NONE) {
+        const hal_ir_value outside = hal_ir_load_wide(b, t->slots[VIEW_OUTSIDE],
+                                                      iter->index[VIEW_OUTSIDE], 0, 1, iter->guard);
+        x = hal_ir_select(b, inside, x, outside);
+    }
+    hal_ir_store_wide(b, t->slots[VIEW_Y], iter->index[VIEW_Y], 0, iter->guard, x);
+}
+
+/* The range of coordinates of y along an axis of x. False for more than 62 bits. */
+static bool coordinate_range(const ops_unfold_places *places, const ops_tensor *y, uint32_t axis,
+                             int64_t *least, int64_t *most)
+{
+    const int64_t limit = INT64_C(1) << 62;
+    bool fits = places->origin[axis] > -limit && places->origin[axis] < limit;
+    *least = *most = places->origin[axis];
+    for (uint32_t d = 0; d < y->rank && fits; d++) {
+        int64_t reach;
+        if (places->axis[d] != axis || y->shape[d] == 0) {
+            continue;
+        }
+        int64_t *bound = places->step[d] < 0 ? least : most;
+        fits = !__builtin_mul_overflow(places->step[d], y->shape[d] - 1, &reach) &&
+               !__builtin_add_overflow(*bound, reach, bound) && *bound > -limit && *bound < limit;
+    }
+    return fits;
+}
+
+static hal_status check_unfold(const ops_context *context, const ops_unfold_places *places,
+                               const ops_tensor *x, const ops_tensor *outside, const ops_tensor *y)
+{
+    static const char function[] = "ops_unfold";
+    char text[3][OPS_TEXT_BYTES];
+    HAL_TRY(ops_check_tensor(context, function, "x", x));
+    HAL_TRY(ops_check_tensor(context, function, "outside", outside));
+    HAL_TRY(ops_check_output(context, function, "y", y));
+    if (!places) {
+        return ops_invalid("%s: places: expected a pointer, got null", function);
+    }
+    HAL_TRY(ops_check_size(function, "places", places->size, sizeof *places));
+    if (x->type != y->type || outside->type != y->type ||
+        ops_tensor_get_element_count(outside) != 1) {
+        return ops_invalid("%s: outside: expected x, one element and y of one type, got %s, %s and "
+                           "%s",
+                           function, ops_describe(x, text[0]), ops_describe(outside, text[1]),
+                           ops_describe(y, text[2]));
+    }
+    for (uint32_t d = 0; d < y->rank; d++) {
+        if (places->axis[d] >= x->rank) {
+            return ops_invalid("%s: places.axis[%u]: expected an axis of x %s, got %u", function, d,
+                               ops_describe(x, text[0]), places->axis[d]);
+        }
+    }
+    HAL_TRY(ops_check_apart(function, "x", x, y));
+    return ops_check_apart(function, "outside", outside, y);
+}
+
+/* x as a view of y's shape; its elements may be beyond x. Sets how far they are. */
+static ops_tensor view_of(const ops_unfold_places *places, const ops_tensor *x, const ops_tensor *y,
+                          int64_t *reach)
+{
+    ops_tensor view = *y;
+    int64_t first, end;
+    ops_span(x, &first, &end);
+    view.buffer = x->buffer;
+    view.offset = x->offset;
+    *reach = end - first;
+    for (uint32_t a = 0; a < x->rank; a++) {
+        view.offset += places->origin[a] * x->stride[a];
+    }
+    for (uint32_t d = 0; d < y->rank; d++) {
+        view.stride[d] = places->step[d] * x->stride[places->axis[d]];
+        *reach += (y->shape[d] - 1) * (view.stride[d] < 0 ? -view.stride[d] : view.stride[d]);
+    }
+    return view;
+}
+
+/* Adds the coordinate along an axis of x to the views. */
+static void add_coordinate(ops_index_task *t, const ops_unfold_places *places, const ops_tensor *y,
+                           uint32_t axis)
+{
+    ops_tensor coordinate = *y;
+    for (uint32_t d = 0; d < y->rank; d++) {
+        coordinate.stride[d] = places->axis[d] == axis ? places->step[d] : 0;
+    }
+    ops_space_add(&t->space, &coordinate, places->origin[axis]);
+}
+
+hal_status ops_unfold(ops_context *context, const ops_unfold_places *places, const ops_tensor *x,
+                      const ops_tensor *outside, const ops_tensor *y)
+{
+    static const char *const names[] = {"l0", "l1", "l2", "l3", "l4", "l5", "l6", "l7"};
+    int64_t tested[OPS_MAX_RANK];
+    HAL_TRY(check_unfold(context, places, x, outside, y));
+    if (ops_tensor_get_element_count(y) == 0) {
+        return HAL_OK;
+    }
+    ops_tensor from = *x, one = *outside, to = *y;
+    from.type = one.type = to.type = ops_bits_type(context, x->type);
+    one.rank = 0;
+    ops_index_task t = {.function = "ops_unfold",
+                        .name = "unfold",
+                        .family = OPS_FAMILY_UNFOLD,
+                        .body = emit_unfold,
+                        .repeatable = 1};
+    ops_space_begin(&t.space, to.rank, to.shape);
+    ops_index_add(context, &t, &to, HAL_ACCESS_WRITE);
+    const ops_tensor view = view_of(places, &from, &to, &t.reach);
+    ops_index_add_view(context, &t, &from, &view);
+    ops_index_add(context, &t, &one, HAL_ACCESS_READ);
+    for (uint32_t a = 0; a < x->rank; a++) {
+        int64_t least, most;
+        if (!coordinate_range(places, y, a, &least, &most)) {
+            return ops_invalid("ops_unfold: places: expected coordinates of at most 62 bits, got "
+                               "more along axis %u of x",
+                               a);
+        }
+        if (least < 0 || most >= x->shape[a]) {
+            add_coordinate(&t, places, &to, a);
+            t.scalar_names[t.variant] = names[t.variant];
+            tested[t.variant++] = x->shape[a];
+            t.reach = most > t.reach ? most : -least > t.reach ? -least : t.reach;
+        }
+    }
+    ops_block block;
+    ops_entry *entry;
+    HAL_TRY(ops_index_prepare(context, &t, 1, &block, &entry));
+    for (uint32_t i = 0; i < t.variant; i++) {
+        ops_put_index(&block, t.plan.layout.index64, tested[i]);
+    }
+    return ops_dispatch(context, entry, t.plan.grid, &t.bindings, &block);
+}
