@@ -17,6 +17,7 @@ static const struct {
     {"hal/coherence", CASE_LEVEL_CORE, cases_hal_coherence},
     {"hal/external", CASE_LEVEL_CORE, cases_hal_external},
     {"hal/host_call", CASE_LEVEL_CORE, cases_hal_host_call},
+    {"hal/kernel_print", CASE_LEVEL_CORE, cases_hal_kernel_print},
     {"hal/queue", CASE_LEVEL_CORE, cases_hal_queue},
     {"hal/rows", CASE_LEVEL_CORE, cases_hal_rows},
     {"hal/indirect", CASE_LEVEL_CORE, cases_hal_indirect},

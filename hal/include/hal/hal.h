@@ -19,6 +19,7 @@
 #include <hal/comm.h>
 #include <hal/ir.h>
 #include <hal/ir_build.h>
+#include <hal/ir_report.h>
 #include <hal/kernel.h>
 #include <hal/native.h>
 #include <hal/peaks.h>

@@ -4,9 +4,11 @@
 #include "graph.h"
 #include "hooks.h"
 #include "record.h"
+#include "reports.h"
 
 #include "base/status.h"
 #include "ir/iterations.h"
+#include "ir/report.h"
 
 #include <stdio.h>
 
@@ -225,6 +227,31 @@ static hal_status dispatch_action(hal_queue *queue, hal_kernel *kernel, const ui
         .access = kernel->access,
     };
     return action_record(queue, &action);
+}
+
+/* Whether a dispatch lacks the binding of reports, which the queue then supplies. */
+static inline bool lacks_reports(const hal_kernel *kernel, uint32_t binding_count)
+{
+    return kernel && kernel->reports && binding_count + 1 == kernel->binding_count;
+}
+
+/* Completes the bindings of such a dispatch, after a fill that writes its number. */
+static hal_status reports_bind(hal_queue *queue, const hal_range *bindings, uint32_t binding_count,
+                               hal_range completed[HAL_IR_MAX_BINDINGS])
+{
+    uint32_t number = 0;
+    hal_range *reports = &completed[binding_count];
+    HAL_TRY(check_queue(queue, "hal_queue_dispatch"));
+    if (binding_count > 0 && !bindings) {
+        return hal_null_argument("hal_queue_dispatch", "bindings");
+    }
+    for (uint32_t i = 0; i < binding_count; i++) {
+        completed[i] = bindings[i];
+    }
+    HAL_TRY(hal_reports_take(queue, reports, &number));
+    const hal_range target = {reports->buffer, offsetof(hal_ir_report_head, dispatch),
+                              sizeof number};
+    return hal_queue_fill(queue, target, number);
 }
 
 /* With a layer: checks by its hook, then records through an action. */
@@ -624,6 +651,12 @@ hal_status hal_queue_dispatch(hal_queue *queue, hal_kernel *kernel, const uint32
                               const hal_range *bindings, uint32_t binding_count,
                               const void *scalars, uint32_t scalar_bytes)
 {
+    if (lacks_reports(kernel, binding_count)) {
+        hal_range completed[HAL_IR_MAX_BINDINGS];
+        HAL_TRY(reports_bind(queue, bindings, binding_count, completed));
+        return hal_queue_dispatch(queue, kernel, grid, completed, binding_count + 1, scalars,
+                                  scalar_bytes);
+    }
     if (hal_hooks_on(HAL_HOOK_CALLS)) {
         return dispatch_hooked(queue, kernel, grid, bindings, binding_count, scalars, scalar_bytes);
     }
@@ -641,6 +674,12 @@ hal_status hal_queue_dispatch_indirect(hal_queue *queue, hal_kernel *kernel, hal
                                        uint32_t binding_count, const void *scalars,
                                        uint32_t scalar_bytes)
 {
+    if (lacks_reports(kernel, binding_count)) {
+        hal_range completed[HAL_IR_MAX_BINDINGS];
+        HAL_TRY(reports_bind(queue, bindings, binding_count, completed));
+        return hal_queue_dispatch_indirect(queue, kernel, grid, most, completed, binding_count + 1,
+                                           scalars, scalar_bytes);
+    }
     HAL_TRY(hal_hook_enter(HAL_OBJECT_QUEUE, queue, "hal_queue_dispatch_indirect"));
     hal_status status = HAL_OK;
     if (hal_hooks_on(HAL_HOOK_CALLS)) {

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "ir/iterations.h"
+#include "ir/report.h"
 
 #include <hal/ir_build.h>
 
@@ -49,6 +50,7 @@ static hal_status kernel_describe_ir(hal_kernel *kernel, const hal_ir_kernel *ir
         bytes += strlen(ir->names + ir->memories[i].name) + 1;
     }
     kernel->binding_count = ir->binding_count;
+    kernel->reports = hal_ir_has_reports(ir);
     kernel->access[kernel->binding_count] = HAL_ACCESS_READ;
     kernel->scalar_bytes = ir->scalar_bytes;
     kernel->names = malloc(bytes);

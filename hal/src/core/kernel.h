@@ -19,6 +19,7 @@ struct hal_kernel {
     hal_fence_set uses;
     uint32_t binding_count;
     uint32_t scalar_bytes;
+    bool reports; /* the last binding is that of reports, see hal/ir_report.h */
     /* HAL_ACCESS_* of each binding; READ after the last, for the grid of an indirect dispatch. */
     uint8_t access[HAL_IR_MAX_BINDINGS + 1];
     hal_ir_kernel *limited; /* the IR, where the device limits loops and scalars are their bounds;

@@ -35,6 +35,7 @@ struct hal_queue {
     bool ends_untimed;             /* the last flushed batch has HAL_BATCH_UNTIMED */
     hal_graph *graph;              /* in recording, else null */
     struct hal_staging *staging;   /* null until it is needed */
+    struct hal_reports *reports;   /* of kernels; null until it is needed */
     hal_last_use relayed;          /* the copy into this queue's memory that `relay` waits for, by
                                     * a queue that waited for all before it */
     uint64_t relay;                /* value of that empty batch; 0: none */

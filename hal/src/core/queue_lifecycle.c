@@ -3,6 +3,7 @@
 #include "graph.h"
 #include "deferred.h"
 #include "hooks.h"
+#include "reports.h"
 #include "staging.h"
 #include "progress.h"
 
@@ -96,6 +97,7 @@ static void queue_close(hal_queue *queue)
         hal_hooks_table()->queue_closing(queue);
     }
     hal_staging_end(queue);
+    hal_reports_end(queue);
     hal_queue_table_remove(timeline->handle);
     timeline->device->plugin->queue_destroy(timeline->device->handle, timeline->handle);
     timeline->handle = NULL;
@@ -150,6 +152,9 @@ static hal_status queue_wait(hal_queue *queue, uint64_t timeout_ns)
         hal_staging_end(queue);
         hal_recorder_limit_batch(&queue->recorder, queue->recorder.batch_first);
         status = hal_deferred_take_error(queue);
+    }
+    if (status == HAL_OK && queue->reports) {
+        status = hal_reports_read(queue);
     }
     return status;
 }
