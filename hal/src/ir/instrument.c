@@ -1,6 +1,8 @@
 /* What the passes that add checks to kernels share, see instrument.h. */
 #include "instrument.h"
 
+#include "report.h"
+
 #include "base/array.h"
 #include "base/status.h"
 
@@ -47,37 +49,6 @@ static uint32_t site_add(hal_ir_instrumentation *s, hal_ir_fault fault, uint32_t
     }
     made->sites[made->site_count] = (hal_ir_site){s->index, memory, fault};
     return made->site_count++;
-}
-
-/* The two words of a scalar value; zeros for NONE. */
-static void value_words(hal_ir_builder *b, hal_ir_value value, hal_ir_value words[2])
-{
-    const hal_type type = hal_ir_type_of(b, value);
-    words[0] = words[1] = hal_ir_u32(b, 0);
-    if (value == HAL_IR_NONE) {
-        return;
-    }
-    if (hal_type_size(type) < 8) {
-        words[0] = type == HAL_TYPE_BOOL ? hal_ir_cast(b, HAL_TYPE_U32, value)
-                                         : hal_ir_bitcast(b, HAL_TYPE_U32, value);
-        return;
-    }
-    const hal_ir_value bits = hal_ir_bitcast(b, HAL_TYPE_U64, value);
-    words[0] = hal_ir_cast(b, HAL_TYPE_U32, bits);
-    words[1] = hal_ir_cast(b, HAL_TYPE_U32, hal_ir_shr(b, bits, hal_ir_u64(b, 32)));
-}
-
-hal_ir_value hal_ir_item_number(const hal_ir_instrumentation *s)
-{
-    const uint32_t *size = s->from->group_size;
-    hal_ir_value item = hal_ir_u32(s->b, 0);
-    for (uint32_t i = 3; i-- > 0;) {
-        if (size[i] > 1) {
-            item = hal_ir_add(s->b, hal_ir_mul(s->b, item, hal_ir_u32(s->b, size[i])),
-                              hal_ir_id(s->b, HAL_IR_LOCAL_ID, i));
-        }
-    }
-    return item;
 }
 
 void hal_ir_instrumented_free(hal_ir_instrumented *made)
@@ -134,14 +105,14 @@ void hal_ir_report_fault(hal_ir_instrumentation *s, hal_ir_fault fault, hal_ir_v
     hal_ir_if(b, hal_ir_eq(b, before, zero));
     hal_ir_atomic(b, HAL_IR_ATOMIC_ADD, reports, zero, HAL_IR_NONE, one, HAL_IR_NONE);
     hal_ir_value index_words[2], x_words[2], y_words[2];
-    value_words(b, index, index_words);
-    value_words(b, x, x_words);
-    value_words(b, y, y_words);
+    hal_ir_value_words(b, index, index_words);
+    hal_ir_value_words(b, x, x_words);
+    hal_ir_value_words(b, y, y_words);
     const hal_ir_value words[12] = {parameter_value(s, HAL_IR_PARAMETER_DISPATCH, 0),
                                     hal_ir_id(b, HAL_IR_GROUP_ID, 0),
                                     hal_ir_id(b, HAL_IR_GROUP_ID, 1),
                                     hal_ir_id(b, HAL_IR_GROUP_ID, 2),
-                                    hal_ir_item_number(s),
+                                    hal_ir_item_number(b, s->from->group_size),
                                     index_words[0],
                                     index_words[1],
                                     zero,

@@ -130,9 +130,6 @@ extern const hal_ir_pass hal_ir_pass_bounds, hal_ir_pass_math, hal_ir_pass_nan, 
 /* The elements of memory `memory` of `from`, as U32 (at most UINT32_MAX) or U64. */
 hal_ir_value hal_ir_element_count(hal_ir_instrumentation *s, uint32_t memory, hal_type type);
 
-/* The work-item in its group, counted x first, then y, then z. */
-hal_ir_value hal_ir_item_number(const hal_ir_instrumentation *s);
-
 /* Takes shared memory of the device for an array of a pass. False, and counted as an array that is
  * not checked, where no room is left. */
 bool hal_ir_take_shared(hal_ir_instrumentation *s, uint64_t bytes);

@@ -10,6 +10,8 @@
  * facts[0]: the variable with the interval; then, of each shared array, its words' memory. */
 #include "instrument.h"
 
+#include "report.h"
+
 #include <stdio.h>
 
 enum { KIND_READ = 0, KIND_SEVERAL = 1, KIND_WRITE = 2, KIND_BITS = 2 };
@@ -29,7 +31,8 @@ static hal_ir_value access_word(hal_ir_instrumentation *s, hal_ir_value interval
 {
     const uint32_t bits = item_bits(s);
     const hal_ir_value high = hal_ir_shl(s->b, interval, hal_ir_u32(s->b, bits + KIND_BITS));
-    const hal_ir_value low = hal_ir_or(s->b, hal_ir_u32(s->b, kind << bits), hal_ir_item_number(s));
+    const hal_ir_value low = hal_ir_or(s->b, hal_ir_u32(s->b, kind << bits),
+                                       hal_ir_item_number(s->b, s->from->group_size));
     return hal_ir_or(s->b, high, low);
 }
 
@@ -47,7 +50,7 @@ static hal_ir_value access_note(hal_ir_instrumentation *s, hal_ir_memory_id word
     const hal_ir_value kind = hal_ir_and(b, hal_ir_shr(b, *before, hal_ir_u32(b, bits)),
                                          hal_ir_u32(b, (1 << KIND_BITS) - 1));
     const hal_ir_value other = hal_ir_ne(b, hal_ir_and(b, *before, hal_ir_u32(b, (1u << bits) - 1)),
-                                         hal_ir_item_number(s));
+                                         hal_ir_item_number(s->b, s->from->group_size));
     const hal_ir_value is_now =
         hal_ir_eq(b, hal_ir_shr(b, *before, hal_ir_u32(b, bits + KIND_BITS)), interval);
     if (is_write) {
@@ -124,8 +127,9 @@ static void words_clear(hal_ir_instrumentation *s, hal_ir_memory_id words, uint3
 {
     hal_ir_builder *b = s->b;
     const hal_ir_value zero = hal_ir_u32(b, 0);
-    const hal_ir_value i = hal_ir_for(b, hal_ir_item_number(s), hal_ir_u32(b, count),
-                                      hal_ir_u32(b, hal_ir_group_items(s->from)));
+    const hal_ir_value i =
+        hal_ir_for(b, hal_ir_item_number(s->b, s->from->group_size), hal_ir_u32(b, count),
+                   hal_ir_u32(b, hal_ir_group_items(s->from)));
     hal_ir_store(b, words, i, zero);
     hal_ir_end(b);
 }

@@ -256,6 +256,12 @@ hal_ir_value hal_ir_item_number(hal_ir_builder *b, const uint32_t group_size[3])
     return item;
 }
 
+/* The sign of a NaN has no meaning. */
+static void add_float(hal_text *text, double value, int precision)
+{
+    hal_text_add(text, "%s", value != value ? "nan" : HAL_NUMBER(value, precision));
+}
+
 /* A float as its conversion says; %x of an integer has its sign in the bits. */
 static void add_converted(hal_text *text, const conversion *c, hal_type type,
                           const uint32_t words[2])
@@ -267,7 +273,7 @@ static void add_converted(hal_text *text, const conversion *c, hal_type type,
         memcpy(&single, words, sizeof single);
         memcpy(&number, &bits, sizeof number);
         number = type == HAL_TYPE_F32 ? (double)single : number;
-        hal_text_add(text, "%s", HAL_NUMBER(number, c->precision));
+        add_float(text, number, c->precision);
     } else if (c->letter == 'x') {
         hal_text_add(text, "%llx", (unsigned long long)bits);
     } else {
@@ -283,11 +289,11 @@ void hal_ir_add_value_text(hal_text *text, hal_type type, const uint32_t words[2
     switch (type) {
     case HAL_TYPE_F32:
         memcpy(&single, words, sizeof single);
-        hal_text_add(text, "%s", HAL_NUMBER((double)single, -1));
+        add_float(text, (double)single, -1);
         break;
     case HAL_TYPE_F64:
         memcpy(&number, &bits, sizeof number);
-        hal_text_add(text, "%s", HAL_NUMBER(number, -1));
+        add_float(text, number, -1);
         break;
     case HAL_TYPE_I32:
         hal_text_add(text, "%d", (int32_t)words[0]);

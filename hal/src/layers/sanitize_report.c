@@ -4,9 +4,9 @@
 #include "core/device.h"
 #include "findings.h"
 #include "base/log.h"
-#include "base/number.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "ir/report.h"
 
 #include <hal/ir_build.h>
 
@@ -72,38 +72,6 @@ static bool reports_invalidate(const hal_sanitize_device *device,
                                      bytes) == HAL_OK;
 }
 
-/* The sign of a NaN has no meaning. */
-static void text_add_float(hal_text *text, double value)
-{
-    hal_text_add(text, "%s", value != value ? "nan" : HAL_NUMBER(value, -1));
-}
-
-static void text_add_value(hal_text *text, hal_type type, const uint32_t words[2])
-{
-    const uint64_t bits = words[0] | (uint64_t)words[1] << 32;
-    double number = 0;
-    float single = 0;
-    switch (type) {
-    case HAL_TYPE_F32:
-        memcpy(&single, words, sizeof single);
-        text_add_float(text, (double)single);
-        break;
-    case HAL_TYPE_F64:
-        memcpy(&number, &bits, sizeof number);
-        text_add_float(text, number);
-        break;
-    case HAL_TYPE_I32:
-        hal_text_add(text, "%d", (int32_t)words[0]);
-        break;
-    case HAL_TYPE_I64:
-        hal_text_add(text, "%lld", (long long)bits);
-        break;
-    default:
-        hal_text_add(text, "%llu", (unsigned long long)bits);
-        break;
-    }
-}
-
 /* The element that a report's index means: with the record's offset. */
 static long long report_element(const hal_ir_kernel *built, const hal_ir_site *site,
                                 const hal_ir_report *report)
@@ -164,18 +132,18 @@ static void text_add_values(hal_text *text, const hal_ir_kernel *built, const ha
         }
     } else if (site->fault == HAL_IR_FAULT_INDEX) {
         hal_text_add(text, ", exactly ");
-        text_add_value(text, HAL_TYPE_I64, report->values[0]);
+        hal_ir_add_value_text(text, HAL_TYPE_I64, report->values[0]);
     } else if (record->opcode == HAL_IR_STORE && record->width == 1) {
         hal_text_add(text, ", value ");
-        text_add_value(text, built->records[record->c].type, report->values[0]);
+        hal_ir_add_value_text(text, built->records[record->c].type, report->values[0]);
     } else if (site->memory == HAL_IR_NONE) {
         if (site->fault == HAL_IR_FAULT_NAN) {
             hal_text_add(text, ", result ");
-            text_add_value(text, record->type, report->index);
+            hal_ir_add_value_text(text, record->type, report->index);
         }
         for (uint32_t i = 0; i < count && i < 2; i++) {
             hal_text_add(text, i == 0 ? ", of " : " and ");
-            text_add_value(text, built->records[operands[i]].type, report->values[i]);
+            hal_ir_add_value_text(text, built->records[operands[i]].type, report->values[i]);
         }
     }
 }
