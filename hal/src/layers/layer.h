@@ -47,6 +47,9 @@ hal_status hal_layers_start(void);
 void hal_trace_batch_started(hal_queue *queue);
 void hal_trace_queue_closing(hal_queue *queue);
 
+/* The group of lines of a device. Threads: any. */
+uint32_t hal_trace_device_group(hal_device *device);
+
 /* The following commands of the queue are of group `number`; 0: of none. */
 void hal_trace_set_group(hal_queue *queue, uint32_t number);
 

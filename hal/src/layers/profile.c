@@ -4,11 +4,13 @@
  *
  * Called by layer.c and by programs. */
 #include "base/clock.h"
+#include "base/number.h"
 #include "base/platform.h"
 #include "core/buffer.h"
 #include "core/queue.h"
 #include "core/record.h"
 #include "layer.h"
+#include "peaks.h"
 #include "trace_file.h"
 
 #include <hal/profile.h>
@@ -34,10 +36,33 @@ static hal_status profile_begin(void)
     return HAL_OK;
 }
 
+/* What the page compares kernels with. */
+static void profile_after(const hal_event *event, hal_status status)
+{
+    hal_device *device = event->device;
+    hal_device_peaks peaks;
+    char rates[256], name[160];
+    if (event->kind != HAL_EVENT_OPEN || status != HAL_OK || !hal_peaks_find(device, &peaks)) {
+        return;
+    }
+    snprintf(name, sizeof name, "%s:%u", device->plugin->name, device->index);
+    snprintf(rates, sizeof rates,
+             "multiply-adds of f32 %s, f64 %s; matrix units of f16 %s, bf16 %s, f32 %s TFLOP/s; "
+             "a launch %s us, a wait %s us",
+             HAL_NUMBER(peaks.add_f32 / 1e12, 2), HAL_NUMBER(peaks.add_f64 / 1e12, 2),
+             HAL_NUMBER(peaks.matrix_f16 / 1e12, 2), HAL_NUMBER(peaks.matrix_bf16 / 1e12, 2),
+             HAL_NUMBER(peaks.matrix_f32 / 1e12, 2), HAL_NUMBER(peaks.launch_ns / 1e3, 2),
+             HAL_NUMBER(peaks.wait_ns / 1e3, 2));
+    hal_trace_instant(hal_trace_thread(), "peaks", name, rates,
+                      "\"device\":%" PRIu32 ",\"copy\":%s", hal_trace_device_group(device),
+                      HAL_NUMBER(peaks.copy / 1e9, 1));
+}
+
 const hal_layer hal_layer_profile = {
     .bit = HAL_LAYER_PROFILE,
-    .hooks = HAL_HOOK_CALLS,
+    .hooks = HAL_HOOK_CALLS | HAL_HOOK_EVENTS,
     .begin = profile_begin,
+    .after = profile_after,
 };
 
 /* Calls that move data between the host and a device, or wait: the others take no time. */

@@ -15,11 +15,7 @@
 #include "layer.h"
 #include "base/map.h"
 #include "base/platform.h"
-#include "base/number.h"
-#include "peaks.h"
 #include "trace_file.h"
-
-#include <hal/profile.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,7 +61,7 @@ static uint32_t last_line;
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 HAL_FORK_GUARD(queue_lock, HAL_FORK_LAYER)
 
-static uint32_t device_group(hal_device *device)
+uint32_t hal_trace_device_group(hal_device *device)
 {
     pthread_mutex_lock(&lock);
     uint32_t group = (uint32_t)(uintptr_t)hal_map_get(&device_groups, hal_map_key(device));
@@ -91,7 +87,7 @@ static hal_queue_trace *queue_trace(hal_queue *queue)
         queue->trace = calloc(1, sizeof *queue->trace);
     }
     hal_queue_trace *trace = queue->trace;
-    const uint32_t group = device_group(queue->timeline.device);
+    const uint32_t group = hal_trace_device_group(queue->timeline.device);
     if (trace && trace->line.group != group) {
         *trace = (hal_queue_trace){.line.group = group};
         pthread_mutex_lock(&lock);
@@ -143,27 +139,6 @@ static void write_reached_batches(hal_queue *queue, hal_queue_trace *trace)
     memmove(trace->pending, trace->pending + done, trace->count * sizeof *trace->pending);
 }
 
-/* What the page compares kernels with. */
-static void trace_peaks(hal_device *device)
-{
-    hal_device_peaks peaks;
-    char rates[256], name[160];
-    if (!hal_profile_is_on() || !hal_peaks_find(device, &peaks)) {
-        return;
-    }
-    snprintf(name, sizeof name, "%s:%u", device->plugin->name, device->index);
-    snprintf(rates, sizeof rates,
-             "multiply-adds of f32 %s, f64 %s; matrix units of f16 %s, bf16 %s, f32 %s TFLOP/s; "
-             "a launch %s us, a wait %s us",
-             HAL_NUMBER(peaks.add_f32 / 1e12, 2), HAL_NUMBER(peaks.add_f64 / 1e12, 2),
-             HAL_NUMBER(peaks.matrix_f16 / 1e12, 2), HAL_NUMBER(peaks.matrix_bf16 / 1e12, 2),
-             HAL_NUMBER(peaks.matrix_f32 / 1e12, 2), HAL_NUMBER(peaks.launch_ns / 1e3, 2),
-             HAL_NUMBER(peaks.wait_ns / 1e3, 2));
-    hal_trace_instant(hal_trace_thread(), "peaks", name, rates,
-                      "\"device\":%" PRIu32 ",\"copy\":%s", device_group(device),
-                      HAL_NUMBER(peaks.copy / 1e9, 1));
-}
-
 static hal_status trace_begin(void)
 {
     return hal_trace_open(secure_getenv("HAL_TRACE"), secure_getenv("HAL_PROFILE"));
@@ -175,7 +150,7 @@ static void trace_memory(hal_device *device, uint64_t more, uint64_t now)
     uint64_t in_use, pooled;
     hal_pool_usage(device->pool, &in_use, &pooled);
     in_use += more;
-    hal_trace_counter(device_group(device), "memory", now,
+    hal_trace_counter(hal_trace_device_group(device), "memory", now,
                       "\"in use\":%" PRIu64 ",\"pooled\":%" PRIu64, in_use, pooled);
 }
 
@@ -293,10 +268,7 @@ static void trace_after(const hal_event *event, hal_status status)
     case HAL_EVENT_OPEN:
         hal_trace_slice(hal_trace_thread(), "device", failed ? "open failed" : "open",
                         event->begin_ns, now, "\"group\":%" PRIu32,
-                        failed ? 0 : device_group(event->device));
-        if (!failed) {
-            trace_peaks(event->device);
-        }
+                        failed ? 0 : hal_trace_device_group(event->device));
         break;
     case HAL_EVENT_CLOSE:
         hal_trace_slice(hal_trace_thread(), "device", "close", event->begin_ns, now, "%s", "");
