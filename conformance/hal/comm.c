@@ -28,11 +28,6 @@ static void release_group(void *comm)
     hal_comm_destroy(comm);
 }
 
-static void release_device(void *device)
-{
-    hal_device_release(device);
-}
-
 /* All ranks of a communicator, with a queue each. */
 static void ranks_create(case_run *run, hal_device *const *devices, uint32_t ranks,
                          uint64_t limit_ns, collective_rank *made)
@@ -67,7 +62,7 @@ static uint32_t spread_ranks(case_run *run, uint64_t limit_ns, collective_rank *
         status = hal_device_open(selection, &devices[count]);
         if (status != HAL_ERROR_NOT_FOUND) {
             case_ok(run, status, selection);
-            case_own(run, release_device, devices[count++]);
+            device_own(run, devices[count++]);
         }
     }
     if (count < 2) {

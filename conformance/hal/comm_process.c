@@ -12,6 +12,7 @@
 #include "case/cases.h"
 #include "case/child.h"
 #include "hal/collective.h"
+#include "hal/fixture.h"
 
 /* MANY elements are read from the memory of the other processes. */
 enum { MOST_RANKS = 8, STEPS = 12, NEVER = 1000, FEW = 500, MANY = 700000 };
@@ -45,11 +46,6 @@ static void release_group(void *comm)
     hal_comm_destroy(comm);
 }
 
-static void release_device(void *device)
-{
-    hal_device_release(device);
-}
-
 static uint64_t limit_of(const process_parameters *p)
 {
     return p->kill_at == 0 ? UINT64_C(1000000000) : UINT64_C(60000000000);
@@ -68,10 +64,7 @@ static hal_status rank_open(case_run *run, const process_job *job, collective_ra
         setenv("HAL_LAYERS", "fault", 1);
         setenv("HAL_FAULT", text, 1);
     }
-    case_ok(run, hal_device_open(run->selection, &run->device), "hal_device_open");
-    case_own(run, release_device, run->device);
-    run->info = hal_device_get_info(run->device);
-    run->queue = case_queue(run, run->device);
+    device_open_here(run);
     if (p->by_environment) {
         snprintf(text, sizeof text, "%u/%u:case-%ld", job->rank, p->ranks, (long)getppid());
         setenv("HAL_COMM", text, 1);

@@ -92,6 +92,7 @@ static void unknown_command(case_run *run, const void *parameters)
 
 static void work_fails(case_run *run, const void *parameters)
 {
+    device_open_here(run);
     direct *d = device_with_words(run);
     if (!d->faults || !HAL_PLUGIN_HAS(d->faults, queue_fail_next)) {
         case_unsupported(run, "the plugin does not offer hal.faults");
@@ -162,5 +163,6 @@ void cases_hal_failures(case_list *list)
     case_add(list, unknown_command, &works[0], sizeof works[0], "failures/unknown_command");
     case_add(list, unknown_command, &works[1], sizeof works[1], "failures/unknown_alone");
     case_add(list, work_fails, NULL, 0, "failures/work");
+    case_has_faults(list, "%s", ""); /* a driver may end what it has in the process */
     case_add(list, host_memory, NULL, 0, "failures/host_memory");
 }

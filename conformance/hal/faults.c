@@ -22,18 +22,11 @@ typedef struct program {
     hal_buffer *x;
 } program;
 
-static void release_device(void *device)
-{
-    hal_device_release(device);
-}
-
 static void run_program(case_run *run, const void *parameters)
 {
     program *p = *(program *const *)parameters;
     hal_point written;
-    case_ok(run, hal_device_open(run->selection, &run->device), "hal_device_open");
-    case_own(run, release_device, run->device);
-    run->queue = case_queue(run, run->device);
+    device_open_here(run);
     hal_queue *other = case_queue(run, run->device);
     hal_kernel *kernel = scale_kernel(run, run->device);
     p->x = words_create(run, run->queue, COUNT, 5, 3);

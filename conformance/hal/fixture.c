@@ -3,6 +3,24 @@
 
 #include <stdlib.h>
 
+static void release_device(void *device)
+{
+    hal_device_release(device);
+}
+
+void device_own(case_run *run, hal_device *device)
+{
+    case_own(run, release_device, device);
+}
+
+void device_open_here(case_run *run)
+{
+    case_ok(run, hal_device_open(run->selection, &run->device), "hal_device_open");
+    device_own(run, run->device);
+    run->info = hal_device_get_info(run->device);
+    run->queue = case_queue(run, run->device);
+}
+
 hal_ir_kernel *scale_ir(case_run *run)
 {
     hal_ir_builder *b = case_builder(run, "scale");

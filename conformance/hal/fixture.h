@@ -15,6 +15,11 @@ typedef struct scale_scalars {
 hal_ir_kernel *scale_ir(case_run *run);
 hal_kernel *scale_kernel(case_run *run, hal_device *device);
 
+/* Opens the device under test, and a queue, in a process that has none. */
+void device_open_here(case_run *run);
+/* Releases the device at the case's end. */
+void device_own(case_run *run, hal_device *device);
+
 /* Records the kernel. */
 void scale_dispatch(case_run *run, hal_queue *queue, hal_kernel *kernel, hal_buffer *x,
                     hal_buffer *out, uint32_t count, uint32_t scale, uint32_t shift);

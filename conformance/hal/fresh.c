@@ -16,20 +16,6 @@
 #include "hal/fixture.h"
 #include "hal/pairs.h"
 
-static void release_device(void *device)
-{
-    hal_device_release(device);
-}
-
-/* Opens the device under test and a queue in this process. */
-static void device_open_here(case_run *run)
-{
-    case_ok(run, hal_device_open(run->selection, &run->device), "hal_device_open");
-    case_own(run, release_device, run->device);
-    run->info = hal_device_get_info(run->device);
-    run->queue = case_queue(run, run->device);
-}
-
 /* ---- Devices are the same in each process ---- */
 
 enum { LIST_BYTES = 4096, PROCESSES = 4, SECONDS = 50 };

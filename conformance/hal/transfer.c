@@ -10,11 +10,6 @@ typedef struct kinds {
     hal_memory_kind from, to;
 } kinds;
 
-static void release_device(void *device)
-{
-    hal_device_release(device);
-}
-
 /* A queue of the second device; without one another queue of the first. */
 static hal_queue *other_queue(case_run *run)
 {
@@ -27,7 +22,7 @@ static hal_queue *other_queue(case_run *run)
         return case_queue(run, run->device);
     }
     case_ok(run, status, "the second device");
-    case_own(run, release_device, device);
+    device_own(run, device);
     return case_queue(run, device);
 }
 

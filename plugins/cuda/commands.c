@@ -250,9 +250,33 @@ static bool batch_needs_parts(const hal_plugin_queue *queue, const hal_batch *ba
     return false;
 }
 
+/* Launches a kernel that traps. Its module goes with the context, which the trap ends. */
+static hal_status trap_submit(hal_plugin_queue *queue)
+{
+    static const char text[] = ".version 6.0\n.target sm_70\n.address_size 64\n"
+                               ".visible .entry hal_trap()\n{\n    trap;\n}\n";
+    const cuda_driver *cu = cuda_functions();
+    cuda_module module = NULL;
+    cuda_function function = NULL;
+    queue->fails_next = false;
+    cuda_result result = cu->cuModuleLoadDataEx(&module, text, 0, NULL, NULL);
+    if (result == 0) {
+        result = cu->cuModuleGetFunction(&function, module, "hal_trap");
+    }
+    if (result == 0) {
+        result = cu->cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, queue->stream, NULL, NULL);
+    }
+    return cuda_check(result, "launching a kernel that traps");
+}
+
 static bool batch_is_collective(const hal_batch *batch)
 {
     return batch->command_count == 1 && batch->commands[0].kind == HAL_COMMAND_COLLECTIVE;
+}
+
+void cuda_queue_fail_next(hal_plugin_queue *queue)
+{
+    queue->fails_next = true;
 }
 
 hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
@@ -270,6 +294,9 @@ hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
         status = cuda_comm_submit(queue, batch, value);
     } else if (status == HAL_OK) {
         status = commands_submit(queue, batch);
+        if (status == HAL_OK && queue->fails_next) {
+            status = trap_submit(queue);
+        }
         status = status == HAL_OK ? cuda_point_submit(queue, value) : status;
         if (status != HAL_OK) {
             /* The commands submitted so far have no point: they end before their memory is

@@ -6,5 +6,7 @@
 
 hal_status cuda_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                              const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
+/* Entry of hal.faults: the next batch has a kernel that traps, so the driver ends the context. */
+void cuda_queue_fail_next(hal_plugin_queue *queue);
 
 #endif

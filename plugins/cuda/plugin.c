@@ -96,6 +96,7 @@ static kit_plugin plugin = {
     .external = {.external_info = cuda_external_info,
                  .memory_import = cuda_memory_import,
                  .memory_export = cuda_memory_export},
+    .faults = {.queue_fail_next = cuda_queue_fail_next},
     .timing = {.queue_elapsed = cuda_queue_elapsed},
     .native = {.formats = "ptx,cubin", .kernel_create_native = cuda_kernel_create_native},
     .gemm = {.gemm = cuda_gemm, .gemm_estimate = cuda_gemm_estimate},

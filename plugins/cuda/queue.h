@@ -46,6 +46,7 @@ struct hal_plugin_queue {
     _Atomic uint64_t deferred;  /* of a collective that has not begun and has no point; or 0 */
     _Atomic bool awaited;       /* the last batch was waited for, or there is none */
     pthread_mutex_t point_lock; /* of the counter's writes and `submitted` */
+    bool fails_next;            /* the next batch does, as hal.faults asks */
     cuda_batch_event events[CUDA_EVENTS]; /* of value v at v modulo CUDA_EVENTS */
     cuda_chain_cache chains;
     cuda_loop_anchors anchors;

@@ -31,6 +31,7 @@ static kit_plugin plugin = {
     .enumerate = metal_enumerate,
     .device_open = metal_device_open,
     .memory_info = {.memory_info = metal_memory_info},
+    .faults = {.queue_fail_next = metal_queue_fail_next},
     .timing = {.queue_elapsed = metal_queue_elapsed},
     .external = {.external_info = metal_external_info,
                  .memory_import = metal_memory_import,

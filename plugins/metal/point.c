@@ -36,7 +36,7 @@ static hal_status queue_collect(hal_plugin_queue *queue)
             if (progress == METAL_RUNNING) {
                 break;
             }
-            if (progress == METAL_FAILED && status == HAL_OK) {
+            if ((progress == METAL_FAILED || slot->fails) && status == HAL_OK) {
                 status = queue_fail(queue, &error);
             }
             metal_shim_release(slot->commands);
@@ -153,10 +153,19 @@ hal_status metal_point_reserve(hal_plugin_queue *queue, uint64_t value)
                                    : HAL_OK;
 }
 
+void metal_queue_fail_next(hal_plugin_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    queue->fails_next = true;
+    pthread_mutex_unlock(&queue->lock);
+}
+
 void metal_point_add(hal_plugin_queue *queue, uint64_t value, metal_commands *commands)
 {
     pthread_mutex_lock(&queue->lock);
-    queue->slots[value % METAL_IN_FLIGHT] = (metal_slot){.value = value, .commands = commands};
+    queue->slots[value % METAL_IN_FLIGHT] =
+        (metal_slot){.value = value, .commands = commands, .fails = queue->fails_next};
+    queue->fails_next = false;
     atomic_store(&queue->submitted, value);
     pthread_mutex_unlock(&queue->lock);
 }

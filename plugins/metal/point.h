@@ -4,6 +4,8 @@
 
 #include "queue.h"
 
+/* Entry of hal.faults: the next batch runs, and counts as one that failed while it ran. */
+void metal_queue_fail_next(hal_plugin_queue *queue);
 /* Makes room for a batch, waiting for the oldest one in flight. */
 hal_status metal_point_reserve(hal_plugin_queue *queue, uint64_t value);
 /* Keeps committed commands as the point of their value. Takes the reference. */

@@ -13,6 +13,7 @@ enum {
 typedef struct metal_slot {
     uint64_t value;
     metal_commands *commands;
+    bool fails; /* as hal.faults asks */
 } metal_slot;
 
 typedef struct metal_time {
@@ -28,6 +29,7 @@ struct hal_plugin_queue {
     metal_event *event; /* its value is that of the last batch that ended */
     metal_fence *fence; /* updated by each encoder, waited for by the next */
     bool fence_updated;
+    bool fails_next;            /* the next batch does, as hal.faults asks */
     _Atomic uint64_t submitted; /* value */
     _Atomic uint64_t ended;     /* of the last batch whose result was read */
     _Atomic uint64_t reached;   /* the same while no batch of the device has failed */

@@ -382,6 +382,11 @@ static hal_status fail_in_part(hal_plugin_queue *queue)
     return HAL_ERROR_DEVICE_LOST;
 }
 
+void opencl_queue_fail_next(hal_plugin_queue *queue)
+{
+    queue->fails_next = true;
+}
+
 hal_status opencl_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                                const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
 {
@@ -411,6 +416,10 @@ hal_status opencl_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
         }
     }
     if (status == HAL_OK) {
+        if (queue->fails_next) {
+            atomic_store(&queue->fails_from, value);
+            queue->fails_next = false;
+        }
         status = opencl_point_add(queue, value, event);
     }
     if (status != HAL_OK && queue->has_run) {

@@ -31,6 +31,7 @@ static kit_plugin plugin = {
               .wait = opencl_queue_wait},
     .enumerate = opencl_enumerate,
     .device_open = opencl_device_open,
+    .faults = {.queue_fail_next = opencl_queue_fail_next},
     .timing = {.queue_elapsed = opencl_queue_elapsed},
     .handles = {.device_handle = opencl_device_handle,
                 .queue_handle = opencl_queue_handle,

@@ -344,10 +344,18 @@ static hal_status mark_wait(hal_plugin_queue *queue, uint64_t value, uint64_t ti
     return status;
 }
 
+/* Of a value that was reached. */
+static hal_status reached_check(const hal_plugin_queue *queue, uint64_t value)
+{
+    const uint64_t fails_from = atomic_load(&queue->fails_from);
+    return fails_from != 0 && value >= fails_from ? fail_lost(queue, CL_OUT_OF_RESOURCES)
+                                                  : opencl_device_check_lost(queue->device);
+}
+
 hal_status opencl_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
 {
     if (atomic_load_explicit(&queue->reached, memory_order_acquire) >= value) {
-        return opencl_device_check_lost(queue->device);
+        return reached_check(queue, value);
     }
     HAL_TRY(opencl_device_check(queue->device));
     if (atomic_load(&queue->submitted) < value) {
@@ -357,7 +365,7 @@ hal_status opencl_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t t
     if (status == HAL_OK && !queue->device->card->profiling) {
         status = marks_release_to(queue, atomic_load(&queue->reached));
     }
-    return status == HAL_OK ? opencl_device_check_lost(queue->device) : status;
+    return status == HAL_OK ? reached_check(queue, value) : status;
 }
 
 hal_status opencl_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,

@@ -27,7 +27,9 @@ struct hal_plugin_queue {
     bool has_run;          /* the driver has taken a command of the batch */
     bool unmarked_copies;  /* of the last batch */
     uint32_t unmarked;     /* commands since the last batch with an event */
-    cl_mem arguments;      /* the blocks of a batch that are in a buffer */
+    bool fails_next;       /* the next batch does, as hal.faults asks */
+    _Atomic uint64_t fails_from; /* that batch; 0: none */
+    cl_mem arguments;            /* the blocks of a batch that are in a buffer */
     uint64_t argument_capacity;
 };
 

@@ -63,6 +63,7 @@ static kit_plugin plugin = {
     .enumerate = vulkan_enumerate,
     .device_open = vulkan_device_open,
     .memory_info = {.memory_info = vulkan_memory_info},
+    .faults = {.queue_fail_next = vulkan_queue_fail_next},
     .timing = {.queue_elapsed = vulkan_queue_elapsed},
     .handles = {.device_handle = vulkan_device_handle,
                 .queue_handle = vulkan_queue_handle,

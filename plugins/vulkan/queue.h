@@ -54,6 +54,8 @@ struct hal_plugin_queue {
     /* Each batch is sent alone, as a wait took longer because its batch was sent together with
      * later ones. */
     bool one_by_one;
+    bool fails_next; /* the next batch does, as hal.faults asks */
+    bool fails;      /* what is held */
     vulkan_helper helper;
     /* A bit for each of the device's queues with batches that waited for the timeline. */
     _Atomic uint32_t dependents;

@@ -104,6 +104,10 @@ static hal_status send_held(hal_plugin_queue *queue, const hal_plugin_wait *wait
     queue->held_batches = queue->held_commands = 0;
     slot->value = queue->recorded;
     hal_status status = vulkan_device_check(device);
+    if (queue->fails) {
+        queue->fails = false;
+        status = status == HAL_OK ? vulkan_device_give_up(device) : status;
+    }
     status = status == HAL_OK ? vulkan_commands_end(device, slot) : status;
     status = status == HAL_OK ? slot_submit(queue, slot, waits, wait_count) : status;
     if (status == HAL_OK) {
@@ -305,12 +309,15 @@ hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     }
     wait_count = wait_count < MAX_WAITS ? wait_count : MAX_WAITS;
     pthread_mutex_lock(&queue->lock);
-    if (queue->open && (wait_count > 0 || queue->one_by_one ||
+    const bool fails = queue->fails_next;
+    queue->fails_next = false;
+    if (queue->open && (wait_count > 0 || queue->one_by_one || fails ||
                         !vulkan_commands_fit(queue->device, queue->open, batch))) {
         status = send_held(queue, NULL, 0);
     }
     status = status == HAL_OK ? queue_append(queue, batch, value) : status;
-    if (status == HAL_OK) {
+    queue->fails |= fails && status == HAL_OK;
+    if (status == HAL_OK && !fails) {
         status = wait_count > 0 ? send_held(queue, waits, wait_count) : send_recorded(queue);
     }
     if (status == HAL_OK && queue->held_batches > 0) {
@@ -319,6 +326,13 @@ hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
     queue->accepted = status == HAL_OK ? value : queue->accepted;
     pthread_mutex_unlock(&queue->lock);
     return status;
+}
+
+void vulkan_queue_fail_next(hal_plugin_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    queue->fails_next = true;
+    pthread_mutex_unlock(&queue->lock);
 }
 
 hal_status vulkan_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)

@@ -22,6 +22,7 @@ struct CUmod_st {
     struct CUmod_st *next;
     struct CUfunc_st *function;
     int cluster;
+    int traps; /* its kernel ends the context */
 };
 
 struct CUfunc_st {
@@ -465,7 +466,7 @@ cuda_result cuStreamWriteValue64_v2(cuda_stream stream, cuda_address address, ui
                                     unsigned flags)
 {
     mock->writes++;
-    if (!mock->hold) {
+    if (!mock->hold && !mock->fail_with) { /* a context that has ended runs nothing */
         *(volatile uint64_t *)(uintptr_t)address = value;
     }
     return 0;
@@ -566,10 +567,11 @@ cuda_result cuModuleLoadDataEx(cuda_module *module, const void *image, unsigned 
         return CUDA_INVALID_IMAGE;
     }
     mock->loaded++;
-    mock->live_modules++;
     cuda_module made = calloc(1, sizeof *made);
     const char *const cluster = strstr(image, ".reqnctapercluster ");
     made->self = made;
+    made->traps = strstr(image, ".entry hal_trap") != NULL;
+    mock->live_modules += !made->traps; /* it goes with its context */
     made->cluster = cluster ? atoi(cluster + strlen(".reqnctapercluster ")) : 0;
     made->next = modules;
     modules = made;
@@ -615,6 +617,10 @@ cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned gri
                                .grid = {grid_x, grid_y, grid_z},
                                .group = {group_x, group_y, group_z},
                                .shared_bytes = shared};
+    if (function->module->traps && !mock->fail_with) {
+        mock->fail_with = CUDA_LAUNCH_FAILED; /* of all calls after this one */
+        return 0;
+    }
     read_block(&launch, parameters, extra);
     mock->single_launches++;
     return shared > 49152 && function->dynamic_shared < (int)shared ? 1 : write_down(&launch);

@@ -458,8 +458,7 @@ static hal_status fill(hal_plugin_queue *queue, hal_plugin_memory *memory)
 {
     const hal_binding bindings[1] = {{.memory = memory, .length = 64}};
     const uint8_t pattern[8] = {0};
-    const hal_command command = {
-        .kind = HAL_COMMAND_FILL, .binding_count = 1, .scalar_bytes = 4};
+    const hal_command command = {.kind = HAL_COMMAND_FILL, .binding_count = 1, .scalar_bytes = 4};
     const hal_batch batch = {.size = sizeof batch,
                              .command_count = 1,
                              .binding_count = 1,

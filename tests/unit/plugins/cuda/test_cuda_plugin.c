@@ -39,10 +39,10 @@ TEST_WITH(test_info, begin, end)
 /* Every offset and length, patterns that repeat and such that do not, of each size. */
 TEST_WITH(test_fill_and_copy, begin, end)
 {
-    static const uint8_t patterns[][16] = {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
-                                           {127, 127, 127, 127, 127, 127, 127, 127, 127, 127, 127,
-                                            127, 127, 127, 127, 127},
-                                           {0}};
+    static const uint8_t patterns[][16] = {
+        {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
+        {127, 127, 127, 127, 127, 127, 127, 127, 127, 127, 127, 127, 127, 127, 127, 127},
+        {0}};
     static const uint16_t sizes[] = {4, 1, 2, 8, 16};
     hal_plugin_memory *from = memory_of(HAL_MEMORY_SHARED, BYTES);
     hal_plugin_memory *to = memory_of(HAL_MEMORY_DOWNLOAD, BYTES);
@@ -91,8 +91,7 @@ TEST_WITH(test_external, begin, end)
         does(plugin->memory_import(device, &handle, &memory));
         assert_int_equal(mock->live_objects, objects + (kind == HAL_HANDLE_HOST));
         const hal_binding binding = {.memory = memory, .offset = 16, .length = 8};
-        const hal_command fill = {
-            .kind = HAL_COMMAND_FILL, .binding_count = 1, .scalar_bytes = 4};
+        const hal_command fill = {.kind = HAL_COMMAND_FILL, .binding_count = 1, .scalar_bytes = 4};
         static const uint8_t pattern[8] = {1, 2, 3, 4};
         memset(bytes, 0, sizeof bytes);
         submit(&fill, 1, &binding, 1, pattern, 8);
@@ -496,6 +495,19 @@ TEST_WITH(test_fault, begin, end)
     close_device();
     open_device();
     assert_int_equal(mock->retained, 0);
+}
+
+/* hal.faults: submit accepts the batch, and the context ends while it runs. */
+TEST_WITH(test_fail_next, begin, end)
+{
+    const hal_batch nothing = {.size = sizeof nothing};
+    does(plugin->submit(queue, &nothing, NULL, 0, ++value));
+    plugin->queue_fail_next(queue);
+    does(plugin->wait(queue, value, UINT64_MAX));
+    does(plugin->submit(queue, &nothing, NULL, 0, ++value));
+    fails(plugin->wait(queue, value, UINT64_MAX), HAL_ERROR_DEVICE_LOST, "waiting for a batch");
+    fails(plugin->wait(queue, value, 0), HAL_ERROR_DEVICE_LOST, "waiting for a batch");
+    mock->fail_with = 0;
 }
 
 /* Messages without a device. */

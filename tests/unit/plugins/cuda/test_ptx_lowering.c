@@ -25,7 +25,7 @@ static hal_device_info info_of(uint32_t sm)
                                                             HAL_TYPE_BIT(HAL_TYPE_F32)
                                                       : 0,
                              .features = HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_FAST_MATH |
-                                          (sm >= 80 ? HAL_FEATURE_ASYNC_COPY : 0)};
+                                         (sm >= 80 ? HAL_FEATURE_ASYNC_COPY : 0)};
 }
 
 static hal_ir_kernel *legalised(const char *text, uint32_t sm)
