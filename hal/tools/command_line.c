@@ -147,7 +147,7 @@ static const command_option *option_find(const command_line *line, const char *n
 }
 
 static command_result option_wrong(const command_line *line, const command_option *option,
-                                  const char *value)
+                                   const char *value)
 {
     const bool is_number = option->kind == COMMAND_UNSIGNED || option->kind == COMMAND_U64;
     if (is_number) {

@@ -32,10 +32,10 @@ typedef struct command_option {
     const char *argument; /* name of its value in the usage; null: none */
     const char *help;     /* wrapped by the usage */
     command_kind kind;
-    size_t offset;        /* of the value in the structure of options */
+    size_t offset; /* of the value in the structure of options */
     uint64_t least, most;
     bool (*read)(const char *text, void *options); /* returns whether it is valid */
-    const char *heading;  /* line before the option in the usage; may be null */
+    const char *heading; /* line before the option in the usage; may be null */
 } command_option;
 
 typedef struct command_line {
@@ -45,10 +45,10 @@ typedef struct command_line {
     const char *exit_status; /* lines at the end */
     const command_option *options;
     size_t option_count;
-    size_t operand_offset;   /* of a const char * for the operand */
-    bool has_operand;        /* required */
-    int unwritten_status;    /* of the exit, where standard output cannot be written; 0: it is 1 */
-    void (*more)(void);      /* prints more lines before exit_status; may be null */
+    size_t operand_offset; /* of a const char * for the operand */
+    bool has_operand;      /* required */
+    int unwritten_status;  /* of the exit, where standard output cannot be written; 0: it is 1 */
+    void (*more)(void);    /* prints more lines before exit_status; may be null */
 } command_line;
 
 typedef enum command_result {

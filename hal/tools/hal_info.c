@@ -34,12 +34,17 @@ static const word exactness_words[] = {{HAL_EXACT_FMA, "fma"},
                                        {HAL_EXACT_SQRT, "sqrt"},
                                        {HAL_EXACT_DENORMALS, "denormals"},
                                        {0, NULL}};
-static const word feature_words[] = {
-    {HAL_FEATURE_ASYNC_COPY, "async_copy"}, {HAL_FEATURE_ATOMIC_64, "atomic_64"},
-    {HAL_FEATURE_MAP_DEVICE, "map_device"}, {HAL_FEATURE_TIMESTAMPS, "timestamps"},
-    {HAL_FEATURE_FAST_MATH, "fast_math"},   {HAL_FEATURE_ZERO_COPY, "zero_copy"},
-    {HAL_FEATURE_INDIRECT, "indirect"},     {HAL_FEATURE_FILL_PATTERNS, "fill_patterns"},
-    {HAL_FEATURE_COPY_ROWS, "copy_rows"},   {0, NULL}};
+static const word feature_words[] = {{HAL_FEATURE_ASYNC_COPY, "async_copy"},
+                                     {HAL_FEATURE_ATOMIC_64, "atomic_64"},
+                                     {HAL_FEATURE_MAP_DEVICE, "map_device"},
+                                     {HAL_FEATURE_TIMESTAMPS, "timestamps"},
+                                     {HAL_FEATURE_FAST_MATH, "fast_math"},
+                                     {HAL_FEATURE_ZERO_COPY, "zero_copy"},
+                                     {HAL_FEATURE_INDIRECT, "indirect"},
+                                     {HAL_FEATURE_FILL_PATTERNS, "fill_patterns"},
+                                     {HAL_FEATURE_COPY_ROWS, "copy_rows"},
+                                     {HAL_FEATURE_DRIVER_COMPILES, "driver_compiles"},
+                                     {0, NULL}};
 static const word handle_words[] = {{HAL_HANDLE_BIT(HAL_HANDLE_HOST), "host"},
                                     {HAL_HANDLE_BIT(HAL_HANDLE_NATIVE), "native"},
                                     {HAL_HANDLE_BIT(HAL_HANDLE_OPAQUE_FD), "opaque_fd"},
@@ -238,6 +243,7 @@ static void json_device(const hal_plugin_report *plugin, uint32_t index)
     json_words("storage_types", info->storage_types, type_words);
     json_words("arithmetic_types", info->arithmetic_types, type_words);
     json_words("matrix_types", info->matrix_types, type_words);
+    json_words("wrong_constants", info->wrong_constants, type_words);
     json_words("exactness", info->exactness, exactness_words);
     json_words("features", info->features, feature_words);
     json_words("imports", seen.external.import_kinds, handle_words);
@@ -396,6 +402,7 @@ static void print_device(const hal_plugin_report *plugin, uint32_t index)
     print_words("storage types", info->storage_types, type_words);
     print_words("arithmetic types", info->arithmetic_types, type_words);
     print_words("matrix types", info->matrix_types, type_words);
+    print_words("hidden constants", info->wrong_constants, type_words);
     print_words("exactness", info->exactness, exactness_words);
     print_words("features", info->features, feature_words);
     print_words("imports", seen.external.import_kinds, handle_words);

@@ -8,10 +8,9 @@
  * not know, or that the device does not claim in this process. What else is written to standard
  * output, by drivers, goes to standard error. Exits with 0, with 1 where the device cannot be
  * opened or is lost, and with 2 without memory or files. */
-#include <hal/hal.h>
-#include <hal/ir_build.h>
+#include "probe_constants.h"
+
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -20,67 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BUFFERS = 4, MOST_LANES = 256, TEXT_BYTES = 2048, REASON_BYTES = 256 };
-
-typedef struct probe {
-    hal_device *device;
-    hal_queue *queue;
-    const hal_device_info *info;
-    FILE *answers;
-    char reason[REASON_BYTES]; /* why an answer is wrong; "": it is right */
-} probe;
-
-/* Memory of the host: written to a buffer before a kernel runs, and read after it. */
-typedef struct probe_data {
-    void *data;
-    uint64_t bytes;
-} probe_data;
-
-static void probe_wrong(probe *p, const char *format, ...) HAL_PRINTF(2, 3);
-
-/* Keeps the first reason. */
-static void probe_wrong(probe *p, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    if (p->reason[0] == 0) {
-        vsnprintf(p->reason, sizeof p->reason, format, arguments);
-    }
-    va_end(arguments);
-}
-
-/* Runs a kernel over buffers of the data. */
-static hal_status probe_run(probe *p, const char *text, uint32_t groups, uint32_t count,
-                            const probe_data *data)
-{
-    hal_ir_kernel *ir = NULL;
-    hal_kernel *kernel = NULL;
-    hal_range ranges[BUFFERS] = {{NULL, 0, 0}};
-    const uint32_t grid[3] = {groups, 1, 1};
-    hal_status status = hal_ir_parse(text, strlen(text), &ir);
-    if (status == HAL_OK) {
-        status = hal_kernel_create(p->device, ir, &kernel);
-    }
-    for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
-        ranges[i].length = HAL_WHOLE;
-        status = hal_buffer_create(p->device, HAL_MEMORY_DEVICE, data[i].bytes, &ranges[i].buffer);
-        if (status == HAL_OK) {
-            status = hal_queue_write(p->queue, ranges[i].buffer, 0, data[i].data, data[i].bytes);
-        }
-    }
-    if (status == HAL_OK) {
-        status = hal_queue_dispatch(p->queue, kernel, grid, ranges, count, NULL, 0);
-    }
-    for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
-        status = hal_queue_read(p->queue, ranges[i].buffer, 0, data[i].bytes, data[i].data);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        hal_buffer_release(ranges[i].buffer);
-    }
-    hal_kernel_release(kernel);
-    hal_ir_kernel_destroy(ir);
-    return status;
-}
+enum { MOST_LANES = 256, TEXT_BYTES = 2048 };
 
 /* A sum, an exchange of neighbours and a rotation over two subgroups. */
 static hal_status probe_subgroups(probe *p)
@@ -172,9 +111,9 @@ static hal_status probe_matrix(probe *p, hal_type type)
              "%%c = load f32x4 c[%%i4]\n%%r = matrix_multiply %s f32x4 %%a, %%b, %%c\n"
              "store out[%%i4], %%r\n",
              hal_type_name(type));
-    const probe_data data[BUFFERS] = {
+    const probe_data data[PROBE_BUFFERS] = {
         {a, sizeof a}, {b, sizeof b}, {c, sizeof c}, {out, sizeof out}};
-    const hal_status status = probe_run(p, text, 1, BUFFERS, data);
+    const hal_status status = probe_run(p, text, 1, PROBE_BUFFERS, data);
     for (uint32_t i = 0; status == HAL_OK && i < 4 * LANES; i++) {
         const uint32_t lane = i / 4, row = lane / 4 + 8 * (i % 4 / 2);
         const uint32_t column = 2 * (lane % 4) + i % 2;
@@ -246,8 +185,9 @@ static hal_status probe_storage_f16(probe *p)
     uint16_t y[COUNT] = {0}, h[COUNT];
     memcpy(h, bits, sizeof h);
     h[3] = 0;
-    const probe_data data[BUFFERS] = {{x, sizeof x}, {y, sizeof y}, {h, sizeof h}, {z, sizeof z}};
-    const hal_status status = probe_run(p, text, 1, BUFFERS, data);
+    const probe_data data[PROBE_BUFFERS] = {
+        {x, sizeof x}, {y, sizeof y}, {h, sizeof h}, {z, sizeof z}};
+    const hal_status status = probe_run(p, text, 1, PROBE_BUFFERS, data);
     for (uint32_t i = 0; status == HAL_OK && i < COUNT; i++) {
         if (y[i] != bits[i] || memcmp(&z[i], &loaded[i], sizeof z[i]) != 0) {
             probe_wrong(p, "%a is stored as 0x%04x instead of 0x%04x, 0x%04x is loaded as %a",
@@ -312,6 +252,10 @@ static const probe_test tests[] = {
     TEST(atomic_64, features, HAL_FEATURE_ATOMIC_64),
     TEST(storage_f16, storage_types, HAL_TYPE_BIT(HAL_TYPE_F16)),
     TEST(timestamps, features, HAL_FEATURE_TIMESTAMPS),
+    TEST(constants_f32, arithmetic_types, HAL_TYPE_BIT(HAL_TYPE_F32)),
+    TEST(constants_f64, arithmetic_types, HAL_TYPE_BIT(HAL_TYPE_F64)),
+    TEST(constants_i32, arithmetic_types, HAL_TYPE_BIT(HAL_TYPE_I32)),
+    TEST(constants_i64, arithmetic_types, HAL_TYPE_BIT(HAL_TYPE_I64)),
 };
 
 /* A claimed feature that answers with an error is wrong, unless memory was short. */

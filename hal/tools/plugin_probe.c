@@ -74,8 +74,8 @@ static hal_status file_exclude(const char *path, const char *words)
 
 hal_status plugin_probe(void)
 {
-    probe_page *page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                            -1, 0);
+    probe_page *page =
+        mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     hal_status status = page == MAP_FAILED ? HAL_ERROR_IO : HAL_OK;
     for (int i = 0; status == HAL_OK && i < MOST_PLUGINS; i++) {
         char words[128] = "";

@@ -87,7 +87,7 @@ static hal_ir_value emit_element(emitter *e, uint64_t count)
 }
 
 static hal_ir_value emit_index(const emitter *e, hal_ir_value row, int64_t row_stride,
-                          hal_ir_value column, int64_t column_stride, int64_t batch_stride)
+                               hal_ir_value column, int64_t column_stride, int64_t batch_stride)
 {
     hal_ir_builder *b = e->b;
     const hal_ir_value in_row = hal_ir_mul(b, row, index_of(e, row_stride));
@@ -101,10 +101,9 @@ static hal_ir_value emit_sum(emitter *e)
     hal_ir_builder *b = e->b;
     const hal_gemm_description *gemm = e->gemm;
     const hal_ir_value sum = hal_ir_var(b, hal_ir_number(b, e->sum_type, 0));
-    const hal_ir_value i =
-        hal_ir_cast(b, e->index_type,
-                    hal_ir_for(b, hal_ir_u32(b, 0), hal_ir_u32(b, (uint32_t)gemm->k),
-                               hal_ir_u32(b, 1)));
+    const hal_ir_value i = hal_ir_cast(
+        b, e->index_type,
+        hal_ir_for(b, hal_ir_u32(b, 0), hal_ir_u32(b, (uint32_t)gemm->k), hal_ir_u32(b, 1)));
     const hal_ir_value at_a = gemm->transpose_a
                                   ? emit_index(e, i, gemm->lda, e->row, 1, gemm->stride_a)
                                   : emit_index(e, e->row, gemm->lda, i, 1, gemm->stride_a);
@@ -133,7 +132,7 @@ static hal_ir_value emit_epilogue(emitter *e, const hal_ir_kernel *epilogue, hal
         const hal_gemm_input *input = &e->gemm->inputs[i];
         inputs[4 + i] = hal_ir_load(e->b, e->inputs[i],
                                     emit_index(e, e->row, input->row_stride, e->column,
-                                          input->column_stride, input->batch_stride));
+                                               input->column_stride, input->batch_stride));
     }
     hal_ir_splice(e->b, epilogue, inputs, epilogue->input_count, &output, 1);
     return output;

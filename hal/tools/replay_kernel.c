@@ -74,8 +74,7 @@ static hal_status create_ir(replay_made *made, hal_device *device, uint32_t lane
         hal_ir_kernel *fixed = NULL;
         const hal_status status = replay_fix_lanes(made->ir, lanes, &fixed);
         if (status != HAL_OK) {
-            return hal_status_set(status,
-                                  "expected subgroups of %u lanes, got %u: %s", lanes, here,
+            return hal_status_set(status, "expected subgroups of %u lanes, got %u: %s", lanes, here,
                                   hal_status_message());
         }
         hal_ir_kernel_destroy(made->ir);
@@ -103,8 +102,8 @@ static void kernel_create(replay_made *made, hal_device *device, const replay_ke
     }
 }
 
-hal_status replay_kernel_add(replay_kernels *kernels, hal_device *device,
-                             const replay_kernel *from, uint32_t lanes)
+hal_status replay_kernel_add(replay_kernels *kernels, hal_device *device, const replay_kernel *from,
+                             uint32_t lanes)
 {
     if (replay_kernel_find(kernels, from->id)) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT,

@@ -15,9 +15,9 @@ typedef struct replay_made {
     hal_kernel *kernel;
     hal_ir_kernel *ir; /* as built, the bindings of native code, or the plain product */
     bool is_gemm;
-    bool is_plain;               /* by replay_plain_gemm */
-    hal_gemm_description gemm;  /* without its epilogue */
-    hal_buffer *workspace;      /* of a matrix product */
+    bool is_plain;             /* by replay_plain_gemm */
+    hal_gemm_description gemm; /* without its epilogue */
+    hal_buffer *workspace;     /* of a matrix product */
 } replay_made;
 
 /* Begins as {0}. */
@@ -29,8 +29,8 @@ typedef struct replay_kernels {
 /* Creates a kernel that was recorded with subgroups of `lanes` lanes. A kernel that the device does
  * not support is kept with the reason.
  * Errors: INVALID_ARGUMENT for a known id, OUT_OF_MEMORY. */
-hal_status replay_kernel_add(replay_kernels *kernels, hal_device *device,
-                             const replay_kernel *from, uint32_t lanes);
+hal_status replay_kernel_add(replay_kernels *kernels, hal_device *device, const replay_kernel *from,
+                             uint32_t lanes);
 replay_made *replay_kernel_find(const replay_kernels *kernels, uint64_t id);
 void replay_kernels_free(replay_kernels *kernels);
 

@@ -20,8 +20,8 @@ typedef struct rewrite {
     uint32_t constant_count;
     char *names;
     uint32_t name_bytes;
-    hal_ir_value item, lane, base;       /* u32 */
-    uint32_t exchange[HAL_TYPE_COUNT];   /* shared array of a type + 1; 0: none yet */
+    hal_ir_value item, lane, base;     /* u32 */
+    uint32_t exchange[HAL_TYPE_COUNT]; /* shared array of a type + 1; 0: none yet */
 } rewrite;
 
 enum { MAX_LANES = 128, MAX_RECORDS = 128, MAX_CONSTANTS = 32 }; /* per replaced record */
@@ -46,8 +46,7 @@ static bool rewrite_begin(rewrite *r)
     r->records = malloc((from->record_count + replaced * MAX_RECORDS) * sizeof *r->records);
     r->values = malloc((from->record_count + 1) * sizeof *r->values);
     r->memories = malloc((from->memory_count + HAL_TYPE_COUNT) * sizeof *r->memories);
-    r->constants =
-        malloc((from->constant_count + replaced * MAX_CONSTANTS) * sizeof *r->constants);
+    r->constants = malloc((from->constant_count + replaced * MAX_CONSTANTS) * sizeof *r->constants);
     r->names = malloc(from->name_bytes + NAME_ROOM);
     if (!r->records || !r->values || !r->memories || !r->constants || !r->names) {
         return false;
@@ -73,7 +72,7 @@ static hal_ir_value emit(rewrite *r, hal_ir_record record)
 
 /* A record without a fourth operand, of width 1. */
 static hal_ir_value emit_scalar(rewrite *r, uint16_t opcode, hal_type type, hal_ir_value a,
-                           hal_ir_value b, hal_ir_value c, uint32_t aux)
+                                hal_ir_value b, hal_ir_value c, uint32_t aux)
 {
     return emit(r, (hal_ir_record){.opcode = opcode,
                                    .type = type,
@@ -92,7 +91,7 @@ static hal_ir_value emit_constant(rewrite *r, uint32_t number)
 }
 
 static hal_ir_value emit_binary(rewrite *r, uint16_t opcode, hal_type type, hal_ir_value a,
-                           hal_ir_value b)
+                                hal_ir_value b)
 {
     return emit_scalar(r, opcode, type, a, b, NONE, 0);
 }
@@ -131,7 +130,7 @@ static uint32_t exchange_memory(rewrite *r, hal_type type)
 
 /* Selects by whether the group has a work-item. */
 static hal_ir_value emit_if_exists(rewrite *r, hal_type type, hal_ir_value item, hal_ir_value yes,
-                             hal_ir_value no)
+                                   hal_ir_value no)
 {
     const hal_ir_value there =
         emit_binary(r, HAL_IR_LT, HAL_TYPE_BOOL, item, emit_constant(r, r->items));
@@ -187,7 +186,7 @@ static hal_ir_value emit_lane_operation(rewrite *r, const hal_ir_record *record)
         const hal_ir_value lane =
             emit_binary(r, HAL_IR_AND, HAL_TYPE_U32, record->b, emit_constant(r, r->lanes - 1));
         return emit_exchange(r, record->type, record->a,
-                        emit_binary(r, HAL_IR_ADD, HAL_TYPE_U32, r->base, lane));
+                             emit_binary(r, HAL_IR_ADD, HAL_TYPE_U32, r->base, lane));
     }
     case HAL_IR_SHUFFLE_XOR:
         return emit_exchange(r, record->type, record->a, emit_lane_xor(r, (uint32_t)record->imm));

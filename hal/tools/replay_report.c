@@ -42,8 +42,7 @@ static void json_number(FILE *json, const char *key, double value)
     fprintf(json, isfinite(value) ? ", \"%s\": %.17g" : ", \"%s\": \"%g\"", key, value);
 }
 
-static void json_reason(replay_report *report, const char *kind, uint64_t batch,
-                        const char *reason)
+static void json_reason(replay_report *report, const char *kind, uint64_t batch, const char *reason)
 {
     if (report->json) {
         json_next(report, kind, batch);
@@ -142,8 +141,7 @@ void replay_report_failed(replay_report *report, uint64_t batch, const char *rea
 void replay_report_end(replay_report *report)
 {
     if (report->shown > MAX_SHOWN) {
-        printf("... and %llu more\n",
-               (unsigned long long)(report->shown - MAX_SHOWN));
+        printf("... and %llu more\n", (unsigned long long)(report->shown - MAX_SHOWN));
     }
     printf("batches: %llu, commands: %llu, ranges compared: %llu, identical: %llu, "
            "within the bound: %llu, different: %llu; batches not run: %llu\n",

@@ -172,7 +172,8 @@ static void describe_types(opencl_card *card, const answers *a)
         has_extension(a, "cl_khr_int64_extended_atomics")) {
         info->features |= HAL_FEATURE_ATOMIC_64;
     }
-    info->features |= HAL_FEATURE_FILL_PATTERNS | HAL_FEATURE_COPY_ROWS;
+    info->features |=
+        HAL_FEATURE_FILL_PATTERNS | HAL_FEATURE_COPY_ROWS | HAL_FEATURE_DRIVER_COMPILES;
     if (card->profiling) {
         info->features |= HAL_FEATURE_TIMESTAMPS;
     }

@@ -69,7 +69,7 @@ wrapping_plugin(wrap wrapped ${CMAKE_CURRENT_SOURCE_DIR}/plugins/wrapped.c)
 wrapping_plugin(spoiled spoiled ${CMAKE_CURRENT_SOURCE_DIR}/plugins/spoiled.c)
 wrapping_plugin(backend backend ${CMAKE_CURRENT_SOURCE_DIR}/plugins/comm_backend.c)
 
-foreach(way right alone wrong silent shy noisy matrix matrix_wrong)
+foreach(way right alone wrong silent shy noisy folds matrix matrix_wrong)
     if(way MATCHES "matrix")
         set(wrapped test_plugin_mock)
     endif()

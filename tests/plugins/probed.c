@@ -5,6 +5,7 @@
  *                         stores f16 never ends
  *   hal_probed_silent.so  a kernel that stores f16 closes all files and never ends
  *   hal_probed_shy.so     claims nothing in the process of hal-probe
+ *   hal_probed_folds.so   x + 0 is x, so that -0 + 0 is -0
  *   hal_probed_noisy.so   everything is right, but the driver prints what hal-probe might
  * The mock plugin, which interprets:
  *   hal_probed_matrix.so        matrix units, all right
@@ -121,6 +122,32 @@ static hal_status kernel_create_wrong(hal_plugin_device *device, const hal_ir_ke
     return status;
 }
 
+static int is_zero(const hal_ir_kernel *ir, hal_ir_value value)
+{
+    const hal_ir_record *record = &ir->records[value];
+    return record->opcode == HAL_IR_CONSTANT && record->type == HAL_TYPE_F32 &&
+           ir->constants[record->aux] == 0;
+}
+
+static hal_status kernel_create_folds(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                      hal_plugin_kernel **kernel)
+{
+    wrap_ir copy;
+    if (!wrap_ir_copy(&copy, ir, 0)) {
+        return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "probed: no memory for a kernel");
+    }
+    for (uint32_t i = 0; i < ir->record_count; i++) {
+        hal_ir_record *record = &copy.records[i];
+        if (record->opcode == HAL_IR_ADD && is_zero(ir, record->b)) {
+            record->opcode = HAL_IR_MIN; /* of x and x */
+            record->b = record->a;
+        }
+    }
+    const hal_status status = wrap_inside()->kernel_create(device, &copy.ir, kernel);
+    wrap_ir_free(&copy);
+    return status;
+}
+
 const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
                                     hal_plugin_instance **instance)
 {
@@ -133,6 +160,9 @@ const hal_plugin *hal_plugin_create(uint32_t host_abi, const hal_host *host,
         }
         if (strstr(name, "wrong")) {
             table->kernel_create = kernel_create_wrong;
+        }
+        if (strstr(name, "folds")) {
+            table->kernel_create = kernel_create_folds;
         }
         if (strstr(name, "silent")) {
             table->kernel_create = kernel_create_silent;

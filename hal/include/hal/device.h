@@ -33,9 +33,9 @@ typedef struct hal_device hal_device;
 
 /* Opens a device, or returns a new reference to one that the process has open.
  * `selection`: see above; null for the variable or the default.
- * For a GPU whose driver has not been judged yet it starts the process hal-probe, whose id a
+ * For a driver that has not been judged yet it starts the process hal-probe, whose id a
  * program that waits for any child sees. It waits at most 10 s (HAL_PROBE) for the start and 10 s
- * for each of up to seven tests, with a new start after each test that ends the process;
+ * for each of up to eleven tests, with a new start after each test that ends the process;
  * HAL_PROBE=off turns it off.
  * Ownership: the caller's reference, released by hal_device_release. Threads: any.
  * Errors: of the first item that failed: NOT_FOUND, LIBRARY_MISSING, DRIVER_MISSING, NO_DEVICE,
@@ -59,7 +59,8 @@ HAL_API void hal_device_release(hal_device *device);
 HAL_API const hal_device_info *hal_device_get_info(const hal_device *device);
 
 /* Returns the quirks that hal has found in the driver: features that the plugin claims, the driver
- * gets wrong and hal therefore does not offer, as lines "feature: reason"; "" for none. hal tests a
+ * gets wrong and hal therefore does not offer, and types whose constants hal hides from it
+ * (constants_f32, ...), as lines "feature: reason"; "" for none. hal tests a
  * driver once, by short kernels with known results in a separate process; HAL_PROBE=off skips it.
  * Ownership: the device's, valid as long as the device. Threads: any. Errors: none; null returns
  * "". */

@@ -43,7 +43,9 @@ typedef enum hal_feature {        /* bits of hal_device_info.features */
     HAL_FEATURE_ZERO_COPY = 32,   /* kernels access mapped memory directly, without a copy */
     HAL_FEATURE_INDIRECT = 64,    /* dispatches whose grid is in memory, HAL_COMMAND_INDIRECT */
     HAL_FEATURE_FILL_PATTERNS = 128, /* fills of patterns of 1, 2, 8 and 16 bytes */
-    HAL_FEATURE_COPY_ROWS = 256   /* HAL_COMMAND_COPY_ROWS; hal copies each row without it */
+    HAL_FEATURE_COPY_ROWS = 256,  /* HAL_COMMAND_COPY_ROWS; hal copies each row without it */
+    HAL_FEATURE_DRIVER_COMPILES = 512 /* a driver compiles kernels: hal-probe asks it about
+                                       * constants where the device is a processor, too */
 } hal_feature;
 
 /* The record of a device. A plugin's `enumerate` fills it; hal checks it, replaces 0 where it means
@@ -88,7 +90,10 @@ typedef struct hal_device_info {
                                    * execution of a loop counts one more; 0: no limit. hal refuses
                                    * kernels whose constant bounds exceed it; programs keep other
                                    * bounds below it */
-    uint32_t reserved[5];         /* 0 */
+    uint32_t wrong_constants;     /* HAL_TYPE_BIT of value types whose constants the device's
+                                   * compiler folds wrongly: hal hides them from it, and adds the
+                                   * types that hal-probe finds */
+    uint32_t reserved[4];         /* 0 */
 } hal_device_info;
 
 /* ---- Memory and the log ---- */

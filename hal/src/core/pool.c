@@ -222,6 +222,8 @@ static hal_status block_create(hal_pool *pool, hal_memory_kind kind, uint64_t by
     if (size > pool->device->info.max_allocation) {
         size = bytes;
     }
+    hal_saved_message before;
+    hal_message_save(&before);
     hal_fence_set_init(&block->uses);
     block->kind = kind;
     hal_status status = block_allocate(pool, kind, size, block);
@@ -232,7 +234,9 @@ static hal_status block_create(hal_pool *pool, hal_memory_kind kind, uint64_t by
         size = bytes > UINT64_MAX - SMALLEST ? bytes : (bytes + SMALLEST - 1) & ~(SMALLEST - 1ull);
         status = block_allocate(pool, kind, size, block);
     }
-    if (status != HAL_OK) {
+    if (status == HAL_OK) {
+        hal_message_restore(&before); /* a failure that trimming has cured */
+    } else {
         hal_fence_set_destroy(&block->uses);
         free(block);
         return status == HAL_ERROR_OUT_OF_MEMORY ? fail_out_of_memory(pool, kind, bytes) : status;

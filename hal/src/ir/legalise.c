@@ -1,6 +1,7 @@
-/* The legaliser: rewrites a kernel for a device in three passes and checks it against the device's
+/* The legaliser: rewrites a kernel for a device in four passes and checks it against the device's
  * limits. The first pass expands transcendental functions, whose expansions use fma; the second
- * lowers the rest; the third drops unused values. Most kernels for GPUs need the third one only. */
+ * lowers the rest; the third hides constants from a compiler that folds them wrongly; the fourth
+ * drops unused values. Most kernels for GPUs need the fourth one only. */
 #include "legalise.h"
 
 #include "math.h"
@@ -18,8 +19,8 @@ static hal_ir_value expand_math(hal_ir_rewrite *r, const hal_ir_record *record)
     const bool is_f32 = record->type == HAL_TYPE_F32;
     const uint32_t claims = is_f32 ? info->math_f32 : info->math_f64;
     const bool is_claimed = claims >> hal_ir_math_index(record->opcode) & 1;
-    const bool is_fast = (record->flags & HAL_IR_FAST) && is_f32 &&
-                         (info->features & HAL_FEATURE_FAST_MATH);
+    const bool is_fast =
+        (record->flags & HAL_IR_FAST) && is_f32 && (info->features & HAL_FEATURE_FAST_MATH);
     if (!is_fast && !is_claimed) {
         return hal_ir_expand_math(r->to, record->opcode, record->type, r->values[record->a],
                                   hal_ir_rewrite_operand(r, record->b));
@@ -225,10 +226,9 @@ static hal_status check_types(const hal_ir_kernel *ir, const hal_device_info *in
     for (uint32_t i = 0; i < ir->record_count; i++) {
         const hal_ir_record *record = &ir->records[i];
         if (record->type != HAL_TYPE_NONE && !(values & HAL_TYPE_BIT(record->type))) {
-            return hal_fail(HAL_ERROR_UNSUPPORTED,
-                            "kernel %s: %s: expected an arithmetic type of %s, got %s", name,
-                            hal_ir_opcode_name(record->opcode), info->name,
-                            hal_type_name(record->type));
+            return hal_fail(
+                HAL_ERROR_UNSUPPORTED, "kernel %s: %s: expected an arithmetic type of %s, got %s",
+                name, hal_ir_opcode_name(record->opcode), info->name, hal_type_name(record->type));
         }
         if (record->opcode == HAL_IR_ATOMIC && hal_type_size(record->type) == 8 &&
             !(info->features & HAL_FEATURE_ATOMIC_64)) {
@@ -253,6 +253,19 @@ static bool has_leading_first(const hal_ir_kernel *ir)
         has_others |= !is_leading;
     }
     return true;
+}
+
+/* The third pass, where it changes the kernel, in its place. */
+static hal_status hide_kernel(const hal_device_info *info, hal_ir_kernel **kernel)
+{
+    hal_ir_kernel *hidden = NULL;
+    if (!hal_ir_needs_hiding(*kernel, info)) {
+        return HAL_OK;
+    }
+    const hal_status status = hal_ir_hide(*kernel, info, &hidden);
+    hal_ir_kernel_destroy(*kernel);
+    *kernel = hidden;
+    return status == HAL_OK ? hal_ir_verify(hidden) : status;
 }
 
 /* The first two passes where they change the kernel, else a copy of it. Any INVALID_IR is a fault
@@ -288,6 +301,9 @@ hal_status hal_ir_legalise(const hal_ir_kernel *ir, const hal_device_info *info,
     hal_ir_kernel *made = NULL;
     *legal = NULL;
     hal_status status = run_passes(ir, info, &made);
+    if (status == HAL_OK) {
+        status = hide_kernel(info, &made);
+    }
     if (status == HAL_OK) {
         status = drop_dead_records(made);
     }

@@ -16,6 +16,8 @@
  *  - memory of f16 and bf16 becomes u16, memory of bool u8, if it is no storage type of the device;
  *    NARROW to such a type is computed;
  *  - fma of f32 is computed in f64, rounded to odd and then to f32, if the device does not fuse it;
+ *  - constants of info->wrong_constants, and integers that are widened to such a type, are hidden
+ *    from the device's compiler;
  *  - unused operations without effects are dropped.
  * `ir` has been verified.
  * Errors: UNSUPPORTED if the device lacks a feature without a replacement (types, limits, fma of

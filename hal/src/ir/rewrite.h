@@ -52,7 +52,18 @@ bool hal_ir_needs_lowering(const hal_ir_kernel *kernel, const hal_device_info *i
 hal_status hal_ir_lower(const hal_ir_kernel *from, const hal_device_info *info,
                         hal_ir_kernel **made);
 
-/* Its operations, ir/lower_ops.c: the storage type of memory of `type` on a device, conversions
+/* ---- The pass that hides constants of info->wrong_constants, ir/hide.c ---- */
+
+/* Whether the pass changes the kernel. */
+bool hal_ir_needs_hiding(const hal_ir_kernel *kernel, const hal_device_info *info);
+
+/* Constants, scalars and ids of `from` come first. */
+hal_status hal_ir_hide(const hal_ir_kernel *from, const hal_device_info *info,
+                       hal_ir_kernel **made);
+
+/* ---- Operations of hal_ir_lower, ir/lower_ops.c ---- */
+
+/* Operations in terms of others: the storage type of memory of `type` on a device, conversions
  * from and to it, and NARROW. */
 hal_type hal_ir_lower_storage(const hal_device_info *info, hal_type type);
 hal_ir_value hal_ir_lower_loaded(hal_ir_builder *b, hal_type type, hal_type storage,

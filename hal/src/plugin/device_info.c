@@ -14,7 +14,8 @@
 #define KNOWN_FEATURES                                                         \
     (HAL_FEATURE_ASYNC_COPY | HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_MAP_DEVICE | \
      HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_FAST_MATH | HAL_FEATURE_ZERO_COPY |  \
-     HAL_FEATURE_INDIRECT | HAL_FEATURE_FILL_PATTERNS | HAL_FEATURE_COPY_ROWS)
+     HAL_FEATURE_INDIRECT | HAL_FEATURE_FILL_PATTERNS | HAL_FEATURE_COPY_ROWS |  \
+     HAL_FEATURE_DRIVER_COMPILES)
 #define KNOWN_MATH ((UINT32_C(1) << HAL_IR_MATH_COUNT) - 1)
 
 /* The range of the mask of SHUFFLE_XOR. */
@@ -146,6 +147,7 @@ static void info_limit(const hal_plugin_entries *plugin, hal_device_info *info)
     info->math_f32 &= KNOWN_MATH;
     info->math_f64 &= KNOWN_MATH;
     info->matrix_types &= HAL_TYPES_MATRIX;
+    info->wrong_constants &= info->arithmetic_types & ~HAL_TYPE_BIT(HAL_TYPE_BOOL);
     memset(info->reserved, 0, sizeof info->reserved);
 }
 

@@ -27,18 +27,24 @@
 #define OUTPUT_BYTES 8192u
 
 /* The verdict's key in the compile cache. The second word changes with the kernels of hal-probe. */
-static const uint64_t verdict_key[2] = {UINT64_C(0x4c41482d50524f42), 1};
+static const uint64_t verdict_key[2] = {UINT64_C(0x4c41482d50524f42), 2};
 
-/* What is probed: bits of a field of the device's record. The names are those of hal-probe. */
+/* What is probed: bits of a field of the device's record, which are cleared if they are wrong; or
+ * types, whose bits of wrong_constants are set. The names are those of hal-probe. */
 typedef struct feature {
     const char *name;
     size_t field;
     uint32_t bits;
+    bool is_constants;
 } feature;
 
-#define FEATURE(name, field, bits)                   \
-    {                                                \
-        name, offsetof(hal_device_info, field), bits \
+#define FEATURE(name, field, bits)                           \
+    {                                                        \
+        name, offsetof(hal_device_info, field), bits, false, \
+    }
+#define CONSTANTS(name, types)                                           \
+    {                                                                    \
+        name, offsetof(hal_device_info, wrong_constants), (types), true, \
     }
 static const feature features[] = {
     FEATURE("subgroups", subgroup_width, UINT32_MAX),
@@ -48,6 +54,10 @@ static const feature features[] = {
     FEATURE("atomic_64", features, HAL_FEATURE_ATOMIC_64),
     FEATURE("storage_f16", storage_types, HAL_TYPE_BIT(HAL_TYPE_F16)),
     FEATURE("timestamps", features, HAL_FEATURE_TIMESTAMPS),
+    CONSTANTS("constants_f32", HAL_TYPE_BIT(HAL_TYPE_F32)),
+    CONSTANTS("constants_f64", HAL_TYPE_BIT(HAL_TYPE_F64)),
+    CONSTANTS("constants_i32", HAL_TYPE_BIT(HAL_TYPE_I32) | HAL_TYPE_BIT(HAL_TYPE_U32)),
+    CONSTANTS("constants_i64", HAL_TYPE_BIT(HAL_TYPE_I64) | HAL_TYPE_BIT(HAL_TYPE_U64)),
 };
 enum { FEATURES = sizeof features / sizeof features[0] };
 
@@ -102,8 +112,16 @@ static uint64_t limit_ms(void)
     return limit < MOST_LIMIT_MS ? limit : MOST_LIMIT_MS;
 }
 
-/* The environment of the child, without what would log, record, fail or probe. Null without
- * memory. */
+/* Whether hal-probe gets a variable: not what would log, record, fail or probe. The quirks of a
+ * plugin decide what its driver is asked. */
+static bool is_for_child(const char *variable)
+{
+    const size_t length = strcspn(variable, "=");
+    return strncmp(variable, "HAL_", 4) != 0 || strncmp(variable, "HAL_CACHE_DIR=", 14) == 0 ||
+           (length > 7 && strncmp(variable + length - 7, "_QUIRKS", 7) == 0);
+}
+
+/* The environment of the child. Null without memory. */
 static char **child_environment(char *plugin_path)
 {
     char **environment = hal_environment();
@@ -115,8 +133,7 @@ static char **child_environment(char *plugin_path)
     char **made = calloc(count + 3, sizeof *made);
     /* Another thread may take variables out meanwhile. */
     for (size_t i = 0; made && i < count && environment[i]; i++) {
-        const bool is_own = strncmp(environment[i], "HAL_", 4) == 0;
-        if (!is_own || strncmp(environment[i], "HAL_CACHE_DIR=", 14) == 0) {
+        if (is_for_child(environment[i])) {
             made[kept++] = environment[i];
         }
     }
@@ -346,14 +363,16 @@ static void features_judge(char *program, const hal_module *module, uint32_t ind
     made->is_lasting &= result != CHILD_FAILED;
 }
 
-/* Clears what the lines of a verdict name. */
+/* Takes what the lines of a verdict name out of the record. */
 static void verdict_apply(const char *verdict, hal_device_info *info)
 {
     for (int i = 0; i < FEATURES; i++) {
         const size_t length = strlen(features[i].name);
         for (const char *line = verdict; *line; line = line_next(line)) {
             if (strncmp(line, features[i].name, length) == 0 && line[length] == ':') {
-                *feature_field(info, &features[i]) &= ~features[i].bits;
+                uint32_t *field = feature_field(info, &features[i]);
+                *field = features[i].is_constants ? *field | features[i].bits
+                                                  : *field & ~features[i].bits;
             }
         }
     }
@@ -393,16 +412,29 @@ static char *verdict_get(const hal_module *module, uint32_t index, const hal_cac
     return made;
 }
 
+/* Whether the device claims the feature, or what would compute with the constants. Of processors
+ * only a driver's compiler is asked. */
+static bool is_claimed(hal_device_info *info, const feature *of)
+{
+    if (info->kind == HAL_DEVICE_CPU &&
+        !(of->is_constants && (info->features & HAL_FEATURE_DRIVER_COMPILES))) {
+        return false;
+    }
+    const uint32_t claims = of->is_constants ? info->arithmetic_types & ~info->wrong_constants
+                                             : *feature_field(info, of);
+    return (claims & of->bits) != 0;
+}
+
 void hal_probe_device(const hal_module *module, uint32_t index, const hal_cache_scope *scope,
                       hal_device_info *info, char **findings)
 {
     int claimed[FEATURES], is_any = 0;
     *findings = NULL;
     for (int i = 0; i < FEATURES; i++) {
-        claimed[i] = (*feature_field(info, &features[i]) & features[i].bits) != 0;
+        claimed[i] = is_claimed(info, &features[i]);
         is_any |= claimed[i];
     }
-    if (info->kind == HAL_DEVICE_CPU || !is_any || !hal_cache_is_on()) {
+    if (!is_any || !hal_cache_is_on()) {
         return;
     }
     const uint64_t limit = limit_ms();
@@ -416,7 +448,7 @@ void hal_probe_device(const hal_module *module, uint32_t index, const hal_cache_
         verdict_apply(*findings, info);
     }
     for (const char *line = *findings; line && *line; line = line_next(line)) {
-        hal_log(HAL_LOG_WARN, "%s:%u: not offered, as the driver gets it wrong: %.*s",
+        hal_log(HAL_LOG_WARN, "%s:%u: done without, as the driver gets it wrong: %.*s",
                 module->table.name, index, (int)strcspn(line, "\n"), line);
     }
 }

@@ -6,10 +6,11 @@
 #include "cache.h"
 #include "loader.h"
 
-/* Clears in `info` what the driver gets wrong, and adds a line "feature: reason" for each to
- * *findings, which is null or the caller's to free. Processors are not probed: they have no
- * vendor's driver. Nor is any device without a compile cache, which would repeat the work in each
- * process, or with HAL_PROBE=off. Threads: under the registry's lock. */
+/* Clears in `info` what the driver gets wrong, or sets its types in wrong_constants, and adds a
+ * line "feature: reason" for each to *findings, which is null or the caller's to free. Processors
+ * are asked about constants only, and where a driver compiles for them. No device is asked without
+ * a compile cache, which would repeat the work in each process, or with HAL_PROBE=off. Threads:
+ * under the registry's lock. */
 void hal_probe_device(const hal_module *module, uint32_t index, const hal_cache_scope *scope,
                       hal_device_info *info, char **findings);
 

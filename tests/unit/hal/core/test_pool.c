@@ -166,7 +166,13 @@ TEST_WITH(out_of_memory_trims_and_tries_again, reset, NULL)
     mock->hold = 0;
     hal_buffer_release(one);
     hal_buffer_release(other);
-    hal_buffer *large = mock_buffer(device, 200 << 20); /* waits for the two and frees them */
+    hal_buffer *large = NULL;
+    assert_fails(hal_buffer_create(device, HAL_MEMORY_KIND_COUNT, 8, &large),
+                 HAL_ERROR_INVALID_ARGUMENT, "kind");
+    char before[256];
+    snprintf(before, sizeof before, "%s", hal_status_message());
+    large = mock_buffer(device, 200 << 20);            /* waits for the two and frees them */
+    assert_string_equal(hal_status_message(), before); /* the first attempt failed */
     hal_buffer *more = NULL;
     hal_queue_wait(queue, HAL_WAIT_FOREVER);
     assert_fails(hal_buffer_create(device, HAL_MEMORY_DEVICE, 100 << 20, &more),

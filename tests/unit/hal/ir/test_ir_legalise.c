@@ -107,12 +107,13 @@ TEST(what_the_device_has_is_left_alone)
 {
     hal_device_info info = ir_device();
     info.math_f32 = UINT32_MAX;
-    hal_ir_kernel *kernel =
-        ir_read(HEAD("64 1 1", "f16") "shared s f16 64\nscalar n u32\n" ID
-                  "%n = scalar u32 n\n%t = lt bool %l, %n\n%x = load f32x2 x[%l + 2] if %t\n"
-                  "%a = extract f32 %x, 0\n%b = fma f32 %a, %a, %a\n%c = exp f32 %b\n"
-                  "async_copy 1 s[%l], x[%l]\nasync_commit\nasync_wait 0\n"
-                  "%r = subgroup_reduce add f32 %c\n%p = pack f32x2 %r, %a\nstore y[%l], %p\n");
+    hal_ir_kernel *kernel = ir_read(
+        HEAD("64 1 1",
+             "f16") "shared s f16 64\nscalar n u32\n" ID
+                    "%n = scalar u32 n\n%t = lt bool %l, %n\n%x = load f32x2 x[%l + 2] if %t\n"
+                    "%a = extract f32 %x, 0\n%b = fma f32 %a, %a, %a\n%c = exp f32 %b\n"
+                    "async_copy 1 s[%l], x[%l]\nasync_commit\nasync_wait 0\n"
+                    "%r = subgroup_reduce add f32 %c\n%p = pack f32x2 %r, %a\nstore y[%l], %p\n");
     hal_ir_kernel *legal = NULL;
     assert_ok(hal_ir_legalise(kernel, &info, &legal));
     assert_int_equal(legal->record_count, kernel->record_count);
@@ -176,14 +177,14 @@ TEST(claims_and_fast_versions_are_kept)
 
 TEST(asynchronous_copies_become_plain_ones)
 {
-    static const char text[] =
-        HEAD("64 1 1", "u32") "shared s u32 512\n" ID
-        "%4 = constant u32 4\n%60 = constant u32 60\n%0 = constant u32 0\n%1 = constant u32 1\n"
-        "%i = mul u32 %l, %4\n%g = lt bool %l, %60\n%2 = constant u32 2\n"
-        "%r = for u32 %0, %2, %1\n%256 = constant u32 256\n%o = mul u32 %r, %256\n"
-        "%j = add u32 %i, %o\nasync_copy 4 s[%j], x[%i] if %g\nasync_commit\nend\n"
-        "async_wait 0\nbarrier\n%v = load u32x4 s[%i]\nstore y[%i], %v\n"
-        "%w = load u32x4 s[%i + 256]\nstore y[%i + 256], %w\n";
+    static const char text[] = HEAD(
+        "64 1 1", "u32") "shared s u32 512\n" ID "%4 = constant u32 4\n%60 = constant u32 60\n%0 = "
+                                                 "constant u32 0\n%1 = constant u32 1\n"
+                         "%i = mul u32 %l, %4\n%g = lt bool %l, %60\n%2 = constant u32 2\n"
+                         "%r = for u32 %0, %2, %1\n%256 = constant u32 256\n%o = mul u32 %r, %256\n"
+                         "%j = add u32 %i, %o\nasync_copy 4 s[%j], x[%i] if %g\nasync_commit\nend\n"
+                         "async_wait 0\nbarrier\n%v = load u32x4 s[%i]\nstore y[%i], %v\n"
+                         "%w = load u32x4 s[%i + 256]\nstore y[%i + 256], %w\n";
     hal_device_info info = ir_device();
     fill_with_bits();
     info.features = 0;
@@ -210,21 +211,23 @@ TEST(subgroups_go_through_shared_memory)
             char text[1024];
             uint32_t x = 1, y = 1;
             sscanf(groups[g], "%u %u", &x, &y);
-            snprintf(text, sizeof text,
-                     HEAD("%s", "%s") "shared subgroup_32 u8 4\n"
-                     "%%lx = local_id u32 x\n%%ly = local_id u32 y\n%%lz = local_id u32 z\n"
-                     "%%sx = constant u32 %u\n%%sy = constant u32 %u\n"
-                     "%%i0 = mul u32 %%lz, %%sy\n%%i1 = add u32 %%i0, %%ly\n"
-                     "%%i2 = mul u32 %%i1, %%sx\n%%i = add u32 %%i2, %%lx\n"
-                     "%%v = load %s x[%%i]\n%%n = lane_id u32\n%%z = constant u32 0\n"
-                     "%%a = shuffle %s %%v, %%z\nstore y[%%i], %%a\n"
-                     "%%b = shuffle %s %%v, %%n\nstore y[%%i + 80], %%b\n"
-                     "%%c = subgroup_reduce add %s %%v\nstore y[%%i + 160], %%c\n"
-                     "%%d = subgroup_reduce min %s %%v\nstore y[%%i + 240], %%d\n"
-                     "%%e = subgroup_reduce max %s %%v\nstore y[%%i + 320], %%e\n"
-                     "%%f = shuffle_xor %s %%v, 32\nstore y[%%i + 400], %%f\n",
-                     groups[g], types[t], types[t], x, y, types[t], types[t], types[t], types[t],
-                     types[t], types[t], types[t]);
+            snprintf(
+                text, sizeof text,
+                HEAD("%s",
+                     "%s") "shared subgroup_32 u8 4\n"
+                           "%%lx = local_id u32 x\n%%ly = local_id u32 y\n%%lz = local_id u32 z\n"
+                           "%%sx = constant u32 %u\n%%sy = constant u32 %u\n"
+                           "%%i0 = mul u32 %%lz, %%sy\n%%i1 = add u32 %%i0, %%ly\n"
+                           "%%i2 = mul u32 %%i1, %%sx\n%%i = add u32 %%i2, %%lx\n"
+                           "%%v = load %s x[%%i]\n%%n = lane_id u32\n%%z = constant u32 0\n"
+                           "%%a = shuffle %s %%v, %%z\nstore y[%%i], %%a\n"
+                           "%%b = shuffle %s %%v, %%n\nstore y[%%i + 80], %%b\n"
+                           "%%c = subgroup_reduce add %s %%v\nstore y[%%i + 160], %%c\n"
+                           "%%d = subgroup_reduce min %s %%v\nstore y[%%i + 240], %%d\n"
+                           "%%e = subgroup_reduce max %s %%v\nstore y[%%i + 320], %%e\n"
+                           "%%f = shuffle_xor %s %%v, 32\nstore y[%%i + 400], %%f\n",
+                groups[g], types[t], types[t], x, y, types[t], types[t], types[t], types[t],
+                types[t], types[t], types[t]);
             if (types[t][0] == 'f') {
                 for (uint32_t i = 0; i < BYTES / 8; i++) {
                     const double wide = (double)(int64_t)next_random() * 0x1p-60;
@@ -298,13 +301,16 @@ TEST(halves_and_bools_are_stored_as_integers)
         const uint32_t rounds = narrow & HAL_TYPE_BIT(type) ? 34 : 0;
         for (uint32_t round = 0; round < rounds; round++) {
             char text[1024];
-            snprintf(text, sizeof text,
-                     HEAD("256 1 1", "%s") "shared s %s 2048\n" ID_FORMAT
-                     "%%8 = constant u32 8\n%%i = mul u32 %%l, %%8\n%%t = constant bool true\n"
-                     "%%v = load %sx8 x[%%i] if %%t\n%%e = extract %s %%v, 3\n"
-                     "store s[%%i], %%v\nbarrier\n%%w = load %sx4 s[%%i + 4]\n"
-                     "store y[%%i], %%w\nstore y[%%i + 4], %%e\n",
-                     name, name, name, value, value, value);
+            snprintf(
+                text, sizeof text,
+                HEAD(
+                    "256 1 1",
+                    "%s") "shared s %s 2048\n" ID_FORMAT
+                          "%%8 = constant u32 8\n%%i = mul u32 %%l, %%8\n%%t = constant bool true\n"
+                          "%%v = load %sx8 x[%%i] if %%t\n%%e = extract %s %%v, 3\n"
+                          "store s[%%i], %%v\nbarrier\n%%w = load %sx4 s[%%i + 4]\n"
+                          "store y[%%i], %%w\nstore y[%%i + 4], %%e\n",
+                name, name, name, value, value, value);
             for (uint32_t i = 0; i < BYTES / 2; i++) { /* every half once in 32 rounds */
                 const uint16_t half = (uint16_t)(i + round * (BYTES / 2));
                 memcpy(inputs + 2 * i, &half, 2);
@@ -339,8 +345,8 @@ static void fill_with_halves(hal_type type)
 TEST(narrowing_is_computed)
 {
     hal_device_info info = ir_device();
-    info.storage_types = HAL_TYPE_BIT(HAL_TYPE_F32) | HAL_TYPE_BIT(HAL_TYPE_U32) |
-                         HAL_TYPE_BIT(HAL_TYPE_I32);
+    info.storage_types =
+        HAL_TYPE_BIT(HAL_TYPE_F32) | HAL_TYPE_BIT(HAL_TYPE_U32) | HAL_TYPE_BIT(HAL_TYPE_I32);
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
         const char *value = hal_type_name(hal_type_of_value(type));
         char text[512];
@@ -362,8 +368,8 @@ TEST(narrowing_is_computed)
     }
 }
 
-#define FMA                                                                               \
-    HEAD("256 1 1", "f32")                                                                \
+#define FMA                                                                          \
+    HEAD("256 1 1", "f32")                                                           \
     ID "%a = load f32 x[%l]\n%b = load f32 x[%l + 256]\n%c = load f32 x[%l + 512]\n" \
        "%d = fma f32 %a, %b, %c\nstore y[%l], %d\n"
 
@@ -374,10 +380,10 @@ static void put_float(uint32_t place, float value)
 
 TEST(fma_is_computed_in_f64)
 {
-    static const uint32_t corners[] = {0,          0x80000000, 1,          0x80000001, 0x007fffff,
-                                       0x00800000, 0x3f800000, 0xbf800000, 0x3f800001, 0x7f7fffff,
-                                       0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x33800000,
-                                       0x4b800000};
+    static const uint32_t corners[] = {0,          0x80000000, 1,          0x80000001,
+                                       0x007fffff, 0x00800000, 0x3f800000, 0xbf800000,
+                                       0x3f800001, 0x7f7fffff, 0xff7fffff, 0x7f800000,
+                                       0xff800000, 0x7fc00000, 0x33800000, 0x4b800000};
     enum { CORNERS = sizeof corners / sizeof corners[0] };
     hal_device_info info = ir_device();
     any_nan = 1;
@@ -430,8 +436,12 @@ TEST(fma_is_computed_in_f64)
  * cancel; its exponent is near to `exponent`. */
 static double some_double(int exponent)
 {
-    static const uint64_t fractions[] = {0, 1, UINT64_C(0xfffffffffffff), UINT64_C(0x8000000),
-                                         UINT64_C(0x8000001), UINT64_C(0x8000000000000)};
+    static const uint64_t fractions[] = {0,
+                                         1,
+                                         UINT64_C(0xfffffffffffff),
+                                         UINT64_C(0x8000000),
+                                         UINT64_C(0x8000001),
+                                         UINT64_C(0x8000000000000)};
     const uint64_t any = next_random(), which = next_random();
     const uint64_t fraction = which % 8 < 6 ? fractions[which % 8] : any >> 12;
     const double size = ldexp(1 + (double)fraction * 0x1p-52, exponent + (int)(any % 5) - 2);
@@ -442,8 +452,9 @@ TEST(fma_of_f64_is_computed)
 {
     static const int spread[] = {0,   -1,  1,    -26,  -27,  27,   -52,  -53, -54, 52,  53,  54,
                                  105, 106, -105, -106, -119, -120, -121, 119, 120, 121, 200, -200};
-    static const double corners[] = {0, -0.0, 1, -1, 0x1p1023, -0x1p1023, INFINITY, -INFINITY, NAN,
-                                     0x1.fffffffffffffp1023, 0x1p-500, 0x1.8p-510};
+    static const double corners[] = {0,         -0.0,      1,         -1,  0x1p1023,
+                                     -0x1p1023, INFINITY,  -INFINITY, NAN, 0x1.fffffffffffffp1023,
+                                     0x1p-500,  0x1.8p-510};
     enum { SPREAD = sizeof spread / sizeof spread[0], CORNERS = sizeof corners / sizeof *corners };
     hal_device_info info = ir_device();
     double values[3][64];
@@ -455,8 +466,8 @@ TEST(fma_of_f64_is_computed)
             values[0][i] = corner >= 0 ? corners[corner] : some_double(middle);
             values[1][i] = corner >= 0 ? corners[i % CORNERS] : some_double(-200);
             values[2][i] = corner >= 0 ? corners[(i / CORNERS + i) % CORNERS]
-                           : i % 8 ? some_double(middle - 200 + spread[round % SPREAD])
-                                   : -(values[0][i] * values[1][i]);
+                           : i % 8     ? some_double(middle - 200 + spread[round % SPREAD])
+                                       : -(values[0][i] * values[1][i]);
             for (int k = 0; k < 3; k++) {
                 memcpy(inputs + 8 * (64 * k + i), &values[k][i], 8);
             }
@@ -551,8 +562,8 @@ TEST(fragments_are_legalised_too)
         assert_ok(kit_evaluate(fragment, in, before));
         assert_ok(kit_evaluate(legal, in, after));
         for (int k = 0; k < 2; k++) {
-            const int both_nan = (before[k] & 0x7fffffff) > 0x7f800000 &&
-                                 (after[k] & 0x7fffffff) > 0x7f800000;
+            const int both_nan =
+                (before[k] & 0x7fffffff) > 0x7f800000 && (after[k] & 0x7fffffff) > 0x7f800000;
             assert_true(both_nan || before[k] == after[k]);
         }
     }
@@ -580,6 +591,38 @@ TEST(all_rewrites_work_together)
                                "%p = pack f32x4 %a, %b, %c, %d\n%q = load f32x4 s[%i]\n"
                                "%r = pack f32x8 %p, %q\nstore y[%i], %r\n",
          &info, HAL_IR_TANH);
+}
+
+/* No arithmetic on a constant of the type is left, nor a widened integer without the zero. */
+TEST(constants_of_a_wrong_compiler_are_hidden)
+{
+    hal_device_info device = ir_device();
+    device.wrong_constants = HAL_TYPE_BIT(HAL_TYPE_F32) | HAL_TYPE_BIT(HAL_TYPE_I64);
+    hal_ir_kernel *kernel = ir_read("kernel k\ngroup 64 1 1\nbinding x f32 read_write\n"
+                                    "binding y i32 read_write\n%l = local_id u32 x\n"
+                                    "%c = constant f32 0\n%k = constant i64 5\n"
+                                    "%n = constant i32 7\n%x = load f32 x[%l]\n"
+                                    "%s = add f32 %x, %c\nstore x[%l], %s\n"
+                                    "%y = load i32 y[%l]\n%w = cast i64 %y\n"
+                                    "%b = lt bool %w, %k\n%r = cast i32 %b\n"
+                                    "%t = add i32 %r, %n\nstore y[%l], %t\n");
+    hal_ir_kernel *legal = NULL;
+    assert_ok(hal_ir_legalise(kernel, &device, &legal));
+    assert_int_equal(ir_count(legal, HAL_IR_XOR), 3);
+    for (uint32_t i = 0; i < legal->record_count; i++) {
+        const hal_ir_record *record = &legal->records[i];
+        if (record->opcode == HAL_IR_ADD || record->opcode == HAL_IR_LT) {
+            const int is_i32 = record->type == HAL_TYPE_I32;
+            assert_int_equal(legal->records[record->b].opcode == HAL_IR_CONSTANT, is_i32);
+            assert_int_not_equal(legal->records[record->a].opcode, HAL_IR_CONSTANT);
+        }
+    }
+    hal_ir_kernel_destroy(legal);
+    device.wrong_constants = 0;
+    assert_ok(hal_ir_legalise(kernel, &device, &legal));
+    assert_int_equal(ir_count(legal, HAL_IR_XOR), 0);
+    hal_ir_kernel_destroy(legal);
+    hal_ir_kernel_destroy(kernel);
 }
 
 UNIT_MAIN(NULL, NULL)

@@ -3,6 +3,8 @@
 #include "unit.h"
 
 #include <hal/hal.h>
+#include <hal/ir_build.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +106,49 @@ TEST(what_is_wrong_is_not_offered)
     assert_int_equal(probe_count, 1); /* a verdict that a short limit made is not kept */
     hal_device_release(device);
     unsetenv("HAL_PROBE");
+}
+
+/* -0 + 0 in a kernel that the device compiles. */
+static float sum_of_zeros(hal_device *device)
+{
+    static const char text[] = "kernel zeros\ngroup 1 1 1\nbinding x f32 read_write\n"
+                               "%i = local_id u32 x\n%zero = constant f32 0\n"
+                               "%x = load f32 x[%i]\n%y = add f32 %x, %zero\nstore x[%i], %y\n";
+    const uint32_t grid[3] = {1, 1, 1};
+    float x = -0.0f;
+    hal_ir_kernel *ir = NULL;
+    hal_kernel *kernel = NULL;
+    hal_queue *queue = NULL;
+    hal_buffer *buffer = NULL;
+    assert_ok(hal_ir_parse(text, strlen(text), &ir));
+    assert_ok(hal_kernel_create(device, ir, &kernel));
+    assert_ok(hal_queue_create(device, &queue));
+    assert_ok(hal_buffer_create(device, HAL_MEMORY_DEVICE, sizeof x, &buffer));
+    assert_ok(hal_queue_write(queue, buffer, 0, &x, sizeof x));
+    const hal_range range = {buffer, 0, HAL_WHOLE};
+    assert_ok(hal_queue_dispatch(queue, kernel, grid, &range, 1, NULL, 0));
+    assert_ok(hal_queue_read(queue, buffer, 0, sizeof x, &x));
+    hal_buffer_release(buffer);
+    hal_queue_destroy(queue);
+    hal_kernel_release(kernel);
+    hal_ir_kernel_destroy(ir);
+    return x;
+}
+
+TEST(constants_that_are_folded_wrongly_are_hidden)
+{
+    setenv("HAL_PROBE", "off", 1);
+    hal_device *device = device_open("probed_folds");
+    assert_true(signbit(sum_of_zeros(device)));
+    hal_device_release(device);
+    unsetenv("HAL_PROBE");
+    device = device_open("probed_folds");
+    assert_non_null(strstr(hal_device_get_quirks(device),
+                           "constants_f32: add f32 of 0x80000000 with the constant 0x0 as second "
+                           "operand is 0x80000000 instead of 0x0\n"));
+    assert_int_equal(hal_device_get_info(device)->wrong_constants, HAL_TYPE_BIT(HAL_TYPE_F32));
+    assert_false(signbit(sum_of_zeros(device)));
+    hal_device_release(device);
 }
 
 TEST(a_process_that_is_silent_is_ended)
