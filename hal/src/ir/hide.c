@@ -1,5 +1,5 @@
-/* Hides constants and widened integers from a compiler that folds them wrongly: each goes through an
- * exclusive or with a 0 that only the running kernel knows. */
+/* Hides constants and widened integers from a compiler that folds them wrongly: each goes through
+ * an exclusive or with a 0 that only the running kernel knows. */
 #include "rewrite.h"
 
 #include "base/status.h"
