@@ -106,7 +106,7 @@ bool hal_ir_needs_hiding(const hal_ir_kernel *kernel, const hal_device_info *inf
 hal_status hal_ir_hide(const hal_ir_kernel *from, const hal_device_info *info, hal_ir_kernel **made)
 {
     hider h = {.types = hidden_types(info)};
-    HAL_TRY(hal_ir_rewrite_begin(&h.rewrite, from, info, NULL));
+    HAL_TRY(hal_ir_rewrite_begin(&h.rewrite, from, info, NULL, NULL));
     h.operands = malloc((from->record_count + 1) * sizeof *h.operands);
     if (!h.operands) {
         hal_ir_rewrite_end(&h.rewrite, NULL);
