@@ -1,8 +1,10 @@
 /* limits.c: numbers that outgrow a small field on their way to the device: many groups, bindings
  * far inside of a buffer. */
 #include <hal/hal.h>
+#include <hal/ir_build.h>
 
 #include "case/cases.h"
+#include "case/child.h"
 #include "hal/fixture.h"
 
 #define UNTOUCHED 0xabababab
@@ -124,6 +126,49 @@ static void long_fill(case_run *run, const void *parameters)
     }
 }
 
+/* The largest claimed allocation, or what of it the device has free and an eighth more. */
+static void largest_allocation(case_run *run, const void *parameters)
+{
+    hal_memory_statistics memory = {0};
+    case_ok(run, hal_device_trim(run->device), "hal_device_trim");
+    case_ok(run, hal_device_get_memory(run->device, &memory), "hal_device_get_memory");
+    const uint64_t most = run->info->max_allocation, free_bytes = memory.free_bytes / 9 * 8;
+    const uint64_t bytes = (most < free_bytes ? most : free_bytes) & ~UINT64_C(0xffff);
+    case_buffer(run, run->device, HAL_MEMORY_DEVICE, bytes);
+}
+
+/* Objects that are alive at once. A compiler may take its time: its kernels are alike. */
+static void many_objects(case_run *run, const void *parameters)
+{
+    enum { BUFFERS = 1500, KERNELS = 300, BYTES = 64 };
+    hal_buffer **buffers = case_allocate(run, BUFFERS, sizeof(hal_buffer *));
+    for (uint32_t i = 0; i < BUFFERS; i++) {
+        buffers[i] = words_create(run, run->queue, BYTES / 4, i, 1);
+    }
+    for (uint32_t i = 0; i < BUFFERS; i += 7) {
+        words_check(run, run->queue, buffers[i], BYTES / 4, i, 1, "one of 1,500 buffers");
+    }
+    for (uint32_t i = 0; i < KERNELS; i++) {
+        hal_ir_builder *b = case_builder(run, "one_of_many");
+        const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+        const hal_ir_value zero = hal_ir_u32(b, 0);
+        hal_ir_group_size(b, 1, 1, 1);
+        hal_ir_store(b, out, zero, hal_ir_u32(b, i));
+        const double begin = child_now();
+        hal_kernel *kernel = case_kernel(run, b);
+        const hal_range range = range_of(buffers[i]);
+        case_ok(run,
+                hal_queue_dispatch(run->queue, kernel, (uint32_t[3]){1, 1, 1}, &range, 1, NULL, 0),
+                "hal_queue_dispatch");
+        if (child_now() - begin > 0.02) {
+            case_unsupported(run, "creating a kernel takes %.2f s", child_now() - begin);
+        }
+    }
+    for (uint32_t i = 0; i < KERNELS; i++) {
+        words_check(run, run->queue, buffers[i], 1, i, 0, "what one of 300 kernels wrote");
+    }
+}
+
 void cases_hal_limits(case_list *list)
 {
     static const uint32_t groups[] = {65536, 65539, 131073};
@@ -144,4 +189,6 @@ void cases_hal_limits(case_list *list)
     }
     case_add(list, far_bindings, NULL, 0, "limits/far_bindings");
     case_add(list, long_fill, NULL, 0, "limits/long_fill");
+    case_add(list, largest_allocation, NULL, 0, "limits/largest_allocation");
+    case_add(list, many_objects, NULL, 0, "limits/many_objects");
 }

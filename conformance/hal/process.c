@@ -1,5 +1,6 @@
 /* process.c: promise 26: what entries leave of the process that hosts the plugin, and kernels that
  * are created and run under another locale, floating-point environment, and traps. */
+#include <errno.h>
 #include <fenv.h>
 #include <float.h>
 #include <hal/hal.h>
@@ -7,10 +8,15 @@
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "case/cases.h"
@@ -28,7 +34,27 @@ typedef struct host_state {
     fenv_t environment;
     int rounding, traps, cancel_state;
     bool has_denormals;
+    mode_t mask_of_files;
+    int priority;
+    cpu_set_t processors; /* of the thread */
+    struct rlimit limits[RLIM_NLIMITS];
+    struct itimerval timer;
+    char thread[16];
+    uint64_t variables; /* hash of the process's environment */
 } host_state;
+
+static uint64_t variables_hash(void)
+{
+    uint64_t hash = 0;
+    for (char **variable = environ; *variable; variable++) {
+        uint64_t one = 1469598103934665603u; /* FNV-1a, in any order of the variables */
+        for (const char *at = *variable; *at; at++) {
+            one = (one ^ (uint8_t)*at) * 1099511628211u;
+        }
+        hash += one;
+    }
+    return hash;
+}
 
 static void state_read(host_state *state)
 {
@@ -50,6 +76,16 @@ static void state_read(host_state *state)
     if (!getcwd(state->folder, sizeof state->folder)) {
         state->folder[0] = 0;
     }
+    state->mask_of_files = umask(0);
+    umask(state->mask_of_files);
+    state->priority = getpriority(PRIO_PROCESS, 0);
+    sched_getaffinity(0, sizeof state->processors, &state->processors);
+    for (int i = 0; i < RLIM_NLIMITS; i++) {
+        getrlimit(i, &state->limits[i]);
+    }
+    getitimer(ITIMER_REAL, &state->timer);
+    pthread_getname_np(pthread_self(), state->thread, sizeof state->thread);
+    state->variables = variables_hash();
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state->cancel_state);
 }
 
@@ -65,6 +101,34 @@ static void state_write(const host_state *state)
     if (state->folder[0] && chdir(state->folder) != 0) {
         return; /* the folder is gone */
     }
+}
+
+/* The same of what belongs to the process. */
+static void surroundings_check(case_run *run, const host_state *now, const host_state *before,
+                               const char *what)
+{
+    case_check(run, now->mask_of_files == before->mask_of_files, "%s: the umask is %03o, not %03o",
+               what, (unsigned)now->mask_of_files, (unsigned)before->mask_of_files);
+    case_check(run, now->priority == before->priority, "%s: the priority is %d instead of %d", what,
+               now->priority, before->priority);
+    case_check(run, CPU_EQUAL(&now->processors, &before->processors),
+               "%s: the thread may run on %d processors instead of %d, or on others", what,
+               CPU_COUNT(&now->processors), CPU_COUNT(&before->processors));
+    for (int i = 0; i < RLIM_NLIMITS; i++) {
+        case_check(run, now->limits[i].rlim_cur == before->limits[i].rlim_cur,
+                   "%s: the limit of resource %d is %llu instead of %llu", what, i,
+                   (unsigned long long)now->limits[i].rlim_cur,
+                   (unsigned long long)before->limits[i].rlim_cur);
+    }
+    case_check(run, now->timer.it_value.tv_sec == 0 || before->timer.it_value.tv_sec != 0,
+               "%s: a timer of the process runs", what);
+    case_check(run, strcmp(now->thread, before->thread) == 0,
+               "%s: the thread's name is %s instead of %s", what, now->thread, before->thread);
+    case_check(run, now->variables == before->variables,
+               "%s: the environment variables have changed", what);
+    errno = 0;
+    case_check(run, waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD,
+               "%s: a process that nobody waits for is left", what);
 }
 
 /* Reports what differs from `before` after the calls that `what` names. */
@@ -93,6 +157,7 @@ static void state_check(case_run *run, const host_state *before, const char *wha
                now.has_denormals ? "kept" : "flushed");
     case_check(run, now.cancel_state == before->cancel_state,
                "%s: cancellation of the thread was switched", what);
+    surroundings_check(run, &now, before, what);
 }
 
 /* y = ((x + 0.1) * 0.9 + 0.2) * ... with constants that no f32 holds exactly; `group` makes

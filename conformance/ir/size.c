@@ -44,10 +44,12 @@ static hal_ir_builder *build_records(case_run *run, uint32_t length)
     const hal_ir_memory_id in = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
     const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
     const hal_ir_value zero = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
-    const hal_ir_value first = hal_ir_load(b, in, zero), number = hal_ir_u32(b, 12345);
+    const hal_ir_value first = hal_ir_load(b, in, zero);
+    hal_ir_value number = HAL_IR_NONE; /* one of thousands */
     for (uint32_t s = 0; s < length / 2 / PER_STORE; s++) {
         hal_ir_value value = hal_ir_u32(b, s);
         for (uint32_t k = 0; k < PER_STORE; k++) {
+            number = k % 4 == 0 ? hal_ir_u32(b, 12345 + s * PER_STORE + k) : number;
             value = hal_ir_xor(b, hal_ir_add(b, value, number), first);
         }
         hal_ir_store_wide(b, out, zero, (int32_t)s, HAL_IR_NONE, value);
@@ -64,7 +66,7 @@ static void many_records(case_run *run, const void *parameters)
     for (uint32_t s = 0; s < STORES; s++) {
         expected[s] = s;
         for (uint32_t k = 0; k < PER_STORE; k++) {
-            expected[s] = (expected[s] + 12345) ^ x[0];
+            expected[s] = (expected[s] + 12345 + s * PER_STORE + k / 4 * 4) ^ x[0];
         }
     }
     size_check(run, build_records, RECORDS, x, 1, expected, STORES);

@@ -140,6 +140,86 @@ static void records_16_bits(wrap_table *table)
     table->kernel_create = create_short;
 }
 
+/* ---- What is claimed fails at the end, or as the 257th at once ---- */
+
+static hal_status allocate_a_part(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
+                                  hal_plugin_memory **memory)
+{
+    static uint64_t most;
+    hal_device_info info;
+    uint32_t count = 0;
+    if (most == 0 &&
+        wrap_inside()->enumerate(wrap_inside()->instance, &info, 1, &count) == HAL_OK) {
+        most = info.max_allocation / 4 * 3;
+    }
+    return bytes > most ? wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: more than three quarters")
+                        : wrap_inside()->memory_allocate(device, kind, bytes, memory);
+}
+
+static void allocation_part(wrap_table *table)
+{
+    table->memory_allocate = allocate_a_part;
+}
+
+enum { MOST_OBJECTS = 256 };
+
+static _Atomic int live_memories, live_kernels;
+
+static hal_status allocate_few(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
+                               hal_plugin_memory **memory)
+{
+    if (live_memories >= MOST_OBJECTS) {
+        return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: the table of memories is full");
+    }
+    const hal_status status = wrap_inside()->memory_allocate(device, kind, bytes, memory);
+    live_memories += status == HAL_OK;
+    return status;
+}
+
+static void free_one(hal_plugin_device *device, hal_plugin_memory *memory)
+{
+    live_memories -= memory != NULL;
+    wrap_inside()->memory_free(device, memory);
+}
+
+static void memories_256(wrap_table *table)
+{
+    table->memory_allocate = allocate_few;
+    table->memory_free = free_one;
+}
+
+static hal_status create_few(hal_plugin_device *device, const hal_ir_kernel *ir,
+                             hal_plugin_kernel **kernel)
+{
+    if (live_kernels >= MOST_OBJECTS) {
+        return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: the table of kernels is full");
+    }
+    const hal_status status = wrap_inside()->kernel_create(device, ir, kernel);
+    live_kernels += status == HAL_OK;
+    return status;
+}
+
+static void destroy_one(hal_plugin_device *device, hal_plugin_kernel *kernel)
+{
+    live_kernels -= kernel != NULL;
+    wrap_inside()->kernel_destroy(device, kernel);
+}
+
+static void kernels_256(wrap_table *table)
+{
+    table->kernel_create = create_few;
+    table->kernel_destroy = destroy_one;
+}
+
+static void constants_12_bits(wrap_ir *ir)
+{
+    for (uint32_t i = 0; i < ir->ir.record_count; i++) {
+        if (ir->records[i].opcode == HAL_IR_CONSTANT) {
+            ir->records[i].aux &= 0xfff;
+        }
+    }
+}
+
 /* The kernel is created on a thread with a small stack, in a call for each operation of a chain. */
 typedef struct creation {
     hal_plugin_device *device;
@@ -644,6 +724,10 @@ const mutant mutants_kinds[] = {BATCH(offset_26_bits),
                                 BATCH(grid_product),
                                 TABLE(allocation_256_mib),
                                 TABLE(records_16_bits),
+                                TABLE(allocation_part),
+                                TABLE(memories_256),
+                                TABLE(kernels_256),
+                                IR(constants_12_bits),
                                 TABLE(small_stack),
                                 TABLE(mapped_offset),
                                 TABLE(mapped_discards),

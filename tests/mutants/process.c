@@ -7,11 +7,15 @@
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -273,6 +277,55 @@ static void folder_left(wrap_table *table)
     table->kernel_create = create_in_root;
 }
 
+#define CREATE_LEAVING(name, does)                                                      \
+    static hal_status create_##name(hal_plugin_device *device, const hal_ir_kernel *ir, \
+                                    hal_plugin_kernel **kernel)                         \
+    {                                                                                   \
+        does;                                                                           \
+        return wrap_inside()->kernel_create(device, ir, kernel);                        \
+    }                                                                                   \
+    static void name(wrap_table *table)                                                 \
+    {                                                                                   \
+        table->kernel_create = create_##name;                                           \
+    }
+
+static void lower_limit(void)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur--;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void pin_caller(void)
+{
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    CPU_SET((size_t)sched_getcpu(), &here);
+    sched_setaffinity(0, sizeof here, &here);
+}
+
+static void start_timer(void)
+{
+    const struct itimerval hour = {.it_value = {.tv_sec = 3600}};
+    setitimer(ITIMER_REAL, &hour, NULL);
+}
+
+static void start_child(void)
+{
+    if (fork() == 0) {
+        _exit(0);
+    }
+}
+
+CREATE_LEAVING(umask_left, umask(0123))
+CREATE_LEAVING(variable_left, setenv("MUTANT_KERNEL", "1", 1))
+CREATE_LEAVING(limit_left, lower_limit())
+CREATE_LEAVING(processors_left, pin_caller())
+CREATE_LEAVING(name_left, pthread_setname_np(pthread_self(), "mutant"))
+CREATE_LEAVING(timer_left, start_timer())
+CREATE_LEAVING(child_left, start_child())
+
 static hal_status submit_and_unblock(hal_plugin_queue *queue, const hal_batch *batch,
                                      const hal_plugin_wait *waits, uint32_t wait_count,
                                      uint64_t value)
@@ -408,6 +461,13 @@ const mutant mutants_process[] = {{.name = "ir_kept", .table = ir_kept},
                                   {.name = "mask_left", .table = mask_left},
                                   {.name = "locale_left", .table = locale_left},
                                   {.name = "folder_left", .table = folder_left},
+                                  {.name = "umask_left", .table = umask_left},
+                                  {.name = "variable_left", .table = variable_left},
+                                  {.name = "limit_left", .table = limit_left},
+                                  {.name = "processors_left", .table = processors_left},
+                                  {.name = "name_left", .table = name_left},
+                                  {.name = "timer_left", .table = timer_left},
+                                  {.name = "child_left", .table = child_left},
                                   {.name = "rounding_left", .table = rounding_left},
                                   {.name = "flush_left", .table = flush_left},
                                   {.name = "traps_left", .table = traps_left},

@@ -72,6 +72,9 @@ extern "C" {
  *  - An entry returns with the signal handlers, the working folder, the locale, the signal mask,
  *    the alternate stack and the floating-point environment of its call, and it is no cancellation
  *    point. plugins/kit/guard.h does all of this for a table.
+ *  - A plugin leaves alone the environment variables, the umask, the timers, the priority and the
+ *    limits of resources of the process, the name and the processors of the threads that call it,
+ *    and waits for the processes that it starts.
  *
  * Ownership:
  *  - The plugin's tables live as long as the process, hal_host as long as the instance.
