@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 enum {
+    OPENCL_ALIGNMENT = 256,     /* of memory, bytes */
     OPENCL_SUBGROUP_WIDTH = 16, /* lanes, where a kernel can require a width */
     OPENCL_WARP_WIDTH = 32      /* with OPENCL_QUIRK_WARPS */
 };

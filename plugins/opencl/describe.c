@@ -178,6 +178,8 @@ static void describe_types(opencl_card *card, const answers *a)
         info->features |= HAL_FEATURE_TIMESTAMPS;
     }
     if (card->fine_shared) {
+        info->max_allocation -= OPENCL_ALIGNMENT; /* what memory.c adds */
+        info->max_binding = info->max_allocation;
         info->features |= HAL_FEATURE_MAP_DEVICE | HAL_FEATURE_ZERO_COPY;
     }
 }

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 256 };
-
 static hal_status fail_allocation(const hal_plugin_device *device, cl_int error, uint64_t bytes)
 {
     const hal_device_info *info = &device->card->info;
@@ -28,15 +26,16 @@ static hal_status fail_allocation(const hal_plugin_device *device, cl_int error,
 /* With room to align it, as clSVMAlloc promises only the alignment of the largest type. */
 static hal_status create_shared(hal_plugin_device *device, hal_plugin_memory *made)
 {
-    const size_t bytes = (made->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    const size_t bytes = (made->bytes + OPENCL_ALIGNMENT - 1) / OPENCL_ALIGNMENT * OPENCL_ALIGNMENT;
     cl_int error = CL_SUCCESS;
     made->shared = cl.clSVMAlloc(device->context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER,
-                                 bytes + ALIGNMENT, 0);
+                                 bytes + OPENCL_ALIGNMENT, 0);
     if (!made->shared) {
         return fail_allocation(device, CL_MEM_OBJECT_ALLOCATION_FAILURE, made->bytes);
     }
     const uintptr_t first = (uintptr_t)made->shared;
-    made->host = (uint8_t *)made->shared + (ALIGNMENT - first % ALIGNMENT) % ALIGNMENT;
+    made->host =
+        (uint8_t *)made->shared + (OPENCL_ALIGNMENT - first % OPENCL_ALIGNMENT) % OPENCL_ALIGNMENT;
     made->buffer = cl.clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
                                      made->bytes, made->host, &error);
     return made->buffer ? HAL_OK : fail_allocation(device, error, made->bytes);
@@ -78,7 +77,7 @@ static hal_status create_shadowed(hal_plugin_device *device, hal_plugin_memory *
         made->host = cl.clEnqueueMapBuffer(device->transfers, made->pinned, CL_TRUE,
                                            CL_MAP_READ | CL_MAP_WRITE, 0, made->bytes, 0, NULL,
                                            NULL, &error);
-        if (!made->host || (uintptr_t)made->host % ALIGNMENT != 0) {
+        if (!made->host || (uintptr_t)made->host % OPENCL_ALIGNMENT != 0) {
             if (made->host) {
                 cl.clEnqueueUnmapMemObject(device->transfers, made->pinned, made->host, 0, NULL,
                                            NULL);
@@ -92,7 +91,7 @@ static hal_status create_shadowed(hal_plugin_device *device, hal_plugin_memory *
     made->shadowed = true;
     if (!made->host) {
         void *host = NULL;
-        if (posix_memalign(&host, ALIGNMENT, made->bytes) != 0) {
+        if (posix_memalign(&host, OPENCL_ALIGNMENT, made->bytes) != 0) {
             return fail_allocation(device, CL_OUT_OF_HOST_MEMORY, made->bytes);
         }
         made->host = host;
