@@ -131,29 +131,6 @@ const char *bench_precision_name(hal_gemm_precision precision)
     return names[precision];
 }
 
-bool bench_name_passes(const char *name, const char *filter)
-{
-    bool is = !filter;
-    for (; !is && *filter != 0; filter += strcspn(filter, ","), filter += *filter == ',') {
-        char word[96];
-        snprintf(word, sizeof word, "%.*s", (int)strcspn(filter, ","), filter);
-        is = strstr(name, word) != NULL;
-    }
-    return is;
-}
-
-bool bench_lists(const char *list, const char *word)
-{
-    while (*list != 0) {
-        const size_t length = strcspn(list, ",");
-        if (strlen(word) == length && strncmp(list, word, length) == 0) {
-            return true;
-        }
-        list += length + (list[length] == ',');
-    }
-    return false;
-}
-
 void bench_random(hal_type type, void *elements, size_t count, uint64_t seed)
 {
     uint64_t state = bench_seed(seed);
@@ -196,19 +173,6 @@ double bench_value(hal_type type, const void *elements, size_t index)
     default:
         return (double)((const float *)elements)[index];
     }
-}
-
-uint64_t bench_seed(uint64_t seed)
-{
-    return seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
-}
-
-uint64_t bench_word(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
 }
 
 uint64_t bench_seed_of(const bench_options *options)

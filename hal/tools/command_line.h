@@ -1,5 +1,5 @@
 /* Command lines of the programs: a table of options defines the arguments and the usage. Linked by
- * hal-info, hal-replay, hal-conformance, hal-math-exhaustive and hal-bench.
+ * hal-info, hal-replay, hal-conformance, hal-math-exhaustive, hal-bench and hal-warm.
  *
  *     static const command_option options[] = {
  *         {"json", "FILE", "write the findings to a file, too", COMMAND_TEXT, OF(json)},

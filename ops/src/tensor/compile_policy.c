@@ -5,13 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-ops_compile_policy *ops_compile_policy_create(const ops_compile_tuning *tuning)
+ops_compile_policy *ops_compile_policy_create(const ops_compile_tuning *tuning,
+                                              const hal_device_info *info)
 {
     ops_compile_policy *policy = calloc(1, sizeof *policy);
     if (policy) {
         policy->tuning = tuning;
         policy->eager_plans = tuning->eager_plans;
-        policy->compile_ns = policy->least_compile_ns = tuning->expected_ns;
+        policy->expected_ns =
+            info->item_vector_bytes > 0 ? tuning->expected_by_vectors_ns : tuning->expected_ns;
+        policy->compile_ns = policy->least_compile_ns = policy->expected_ns;
     }
     return policy;
 }
@@ -33,7 +36,7 @@ void ops_compile_policy_add_time(ops_compile_policy *policy, uint64_t nanosecond
         const bool counts = 16 * nanoseconds >= policy->compile_ns;
         policy->compile_ns =
             policy->compile_ns ? (3 * policy->compile_ns + nanoseconds) / 4 : nanoseconds;
-        if (policy->tuning->expected_ns == 0 && counts &&
+        if (policy->expected_ns == 0 && counts &&
             (policy->least_compile_ns == 0 || nanoseconds < policy->least_compile_ns)) {
             policy->least_compile_ns = nanoseconds;
         }

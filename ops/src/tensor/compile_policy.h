@@ -34,6 +34,7 @@ typedef struct ops_pending_kernel {
 
 typedef struct ops_compile_policy {
     const ops_compile_tuning *tuning;
+    uint64_t expected_ns;       /* the tuning's for the device */
     uint64_t recent_compile_ns; /* moving average; 0: nothing was compiled yet */
     uint64_t compile_ns;        /* the same without kernels of the compile cache */
     uint64_t least_compile_ns;  /* of all compilations; a busy machine delays some */
@@ -52,7 +53,8 @@ typedef struct ops_compile_policy {
 } ops_compile_policy;
 
 /* Null without memory. The table has to outlive the policy. */
-ops_compile_policy *ops_compile_policy_create(const ops_compile_tuning *tuning);
+ops_compile_policy *ops_compile_policy_create(const ops_compile_tuning *tuning,
+                                              const hal_device_info *info);
 void ops_compile_policy_destroy(ops_compile_policy *policy);
 
 /* Adds the time that one compilation, or the loading of a kernel from the compile cache, took to

@@ -23,7 +23,7 @@ hal_status ops_context_create(hal_queue *queue, ops_context **context)
     made->info = hal_device_get_info(made->device);
     made->tuning = ops_tuning_select(made->info);
     made->recorder = ops_plan_recorder_create();
-    made->compile_policy = ops_compile_policy_create(&made->tuning->compile);
+    made->compile_policy = ops_compile_policy_create(&made->tuning->compile, made->info);
     hal_status status =
         made->recorder && made->compile_policy
             ? ops_kernel_table_init(&made->kernels)

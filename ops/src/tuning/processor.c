@@ -89,7 +89,12 @@ const ops_tuning ops_tuning_processor = {
              .few_items = 16,
              .many_items = 64},
     .copy = {.min_kernel_bytes = UINT64_MAX, .min_split_bytes = 65536, .copies_alone = true},
-    .compile = {.fast_ns = 4000000, .eager_plans = 16, .launch_ns = 1000, .bytes_per_ns = 15},
+    /* PoCL takes 0.2 to 2 s. */
+    .compile = {.fast_ns = 4000000,
+                .expected_by_vectors_ns = 300000000,
+                .eager_plans = 16,
+                .launch_ns = 1000,
+                .bytes_per_ns = 15},
     /* Levels of Strassen's algorithm: the ratios of a 16-core processor; inside a kernel, fewer
      * threads have caches and memory to themselves (docs/dense.md). */
     .gemm = {OPS_GEMM_PORTABLE_TUNING, .has_levels_inside = true,

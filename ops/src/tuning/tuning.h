@@ -171,6 +171,8 @@ typedef struct ops_compile_tuning {
                               and those of a warm compile cache */
     uint64_t expected_ns;  /* of a compilation, before one was measured, on devices whose shapes
                               have general kernels; 0: compilations decide, see fast_ns */
+    uint64_t expected_by_vectors_ns; /* the same where the driver's compiler makes vectors of
+                                        work-items (item_vector_bytes) */
     uint32_t eager_plans;  /* compiled at their first use: together they cost about as much as the
                               kernels of single operations, which are missing at first */
     uint64_t launch_ns;    /* extra cost of a single kernel */
