@@ -81,7 +81,8 @@ static void few_deferred_kernels_are_kept(void **state)
 {
     static const char text[] = "kernel k\nbinding x u32 write\n%z = constant u32 0\n"
                                "store x[%z], %z\n";
-    ops_compile_policy *policy = ops_compile_policy_create(&ops_tuning_processor.compile, test_context->info);
+    ops_compile_policy *policy =
+        ops_compile_policy_create(&ops_tuning_processor.compile, test_context->info);
     assert_non_null(policy);
     for (uint64_t i = 0; i < 2 * OPS_PENDING_KERNELS; i++) {
         for (int turn = 0; turn < 2; turn++) {
