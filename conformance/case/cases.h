@@ -67,6 +67,8 @@ void cases_ops_scan(case_list *list);
 void cases_ops_scatter(case_list *list);
 void cases_ops_sort(case_list *list);
 void cases_ops_convolution(case_list *list);
+void cases_ops_resize(case_list *list);
+void cases_ops_windows(case_list *list);
 void cases_ops_pooling(case_list *list);
 void cases_ops_normalisation(case_list *list);
 void cases_ops_statistics(case_list *list);

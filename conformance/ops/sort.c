@@ -192,5 +192,19 @@ void cases_ops_sort(case_list *list)
         tested.shape[tested.axis] = lengths[i];
         case_add_member(list, &sorts, &tested);
     }
+    /* The first elements of long lines. */
+    for (uint32_t i = 0; i < 4; i++) {
+        const sort_case tested = {.type = i == 2   ? HAL_TYPE_I64
+                                          : i == 3 ? HAL_TYPE_BF16
+                                                   : HAL_TYPE_F32,
+                                  .index_type = i % 2 ? HAL_TYPE_I64 : HAL_TYPE_I32,
+                                  .axis = 1,
+                                  .shape = {3, i == 1 ? 30011 : 601, 2},
+                                  .taken = 1 + 9 * i,
+                                  .layout = (operand_layout)i,
+                                  .descending = i % 2 == 0,
+                                  .in_place = false};
+        case_add_member(list, &sorts, &tested);
+    }
     case_add(list, run_refusals, NULL, 0, "ops/refuses(sort)");
 }

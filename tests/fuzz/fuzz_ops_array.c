@@ -4,6 +4,8 @@
  * ./dev check as the ctest fuzz_ops_array. */
 #include <dlfcn.h>
 #include <ops/graph.h>
+#include <ops/resize.h>
+#include <ops/shape.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +205,33 @@ static ops_array *make_update(machine *m, ops_array *x, ops_array *value)
     return ops_array_update(x, &part, value);
 }
 
+/* Calls that move, sort and resize. */
+static ops_array *make_move(machine *m, ops_array *x, int *is_far)
+{
+    int64_t before[OPS_MAX_RANK], after[OPS_MAX_RANK];
+    const uint32_t what = next(m) % 4;
+    const int32_t axis = (int32_t)(next(m) % 9);
+    for (uint32_t i = 0; i < OPS_MAX_RANK; i++) {
+        before[i] = next(m) % 5 - 1;
+        after[i] = next(m) % 5 - 1;
+    }
+    if (what == 0) {
+        return ops_array_pad((ops_pad_mode)(next(m) % 5), before, after, 1, x);
+    }
+    if (what == 1) {
+        return ops_array_sort(axis, next(m) % 2, next_length(m), x);
+    }
+    if (what == 2) {
+        ops_array *indices = operand(m, is_far);
+        return ops_array_scatter((ops_scatter_kind)(next(m) % 6), axis, x, indices,
+                                 operand(m, is_far));
+    }
+    const ops_resize_kind kind = (ops_resize_kind)(next(m) % 3);
+    const ops_resize_places places = (ops_resize_places)(next(m) % 4);
+    return next(m) % 2 ? ops_array_resize(kind, places, next(m) % 4, before, next(m) % 2, x)
+                       : ops_array_resize_gradient(kind, places, next(m) % 4, after, 0, x);
+}
+
 static ops_array *make(machine *m, uint32_t what, int *is_far)
 {
     static const uint8_t zeros[MOST_ELEMENTS * 8];
@@ -258,6 +287,8 @@ static ops_array *make(machine *m, uint32_t what, int *is_far)
     }
     case 22:
         return make_update(m, x, operand(m, is_far));
+    case 23:
+        return make_move(m, x, is_far);
     default:
         return make_view(m, what, x);
     }

@@ -29,6 +29,7 @@
 #include <ops/pooling.h>
 #include <ops/random.h>
 #include <ops/reduce.h>
+#include <ops/resize.h>
 #include <ops/scan.h>
 #include <ops/shape.h>
 #include <ops/sort.h>

@@ -295,7 +295,8 @@ static hal_status record_depthwise(ops_context *context, const ops_depthwise_opt
     for (uint32_t i = 0; i < o->rank; i++) {
         scalars[W_STEP + i] = w->stride[i + 1];
     }
-    if (context->tuning->convolution.bakes_steps) {
+    /* Indices before x wrap, which the constant that is added to one does not. */
+    if (context->tuning->convolution.bakes_steps && f->tested == 0) {
         bake_steps(scalars, f);
     }
     const ops_tensor weights = spread(&y, w, 0, w->stride[0] * many, w->stride[0]);

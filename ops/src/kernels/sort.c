@@ -523,6 +523,20 @@ static hal_status record_sort(ops_context *context, bool descending, ops_sort_ca
     return status;
 }
 
+static hal_status record_first(ops_context *context, bool descending, int64_t count,
+                               ops_sort_call *c)
+{
+    ops_sort_key_choose(context, c->x->type, descending, &c->key);
+    c->length = c->x->shape[c->axis];
+    c->lines = ops_tensor_get_element_count(c->x) / c->length;
+    hal_status status = ops_sort_top(context, c, count, &c->places);
+    if (status == HAL_OK) {
+        status = record_results(context, c);
+    }
+    hal_buffer_release(c->places.buffer);
+    return status;
+}
+
 /* Checks an output, which may be null, and whose type is one of two. */
 static hal_status check_sorted(const ops_context *context, const char *argument,
                                const ops_tensor *x, uint32_t axis, const ops_tensor *y,
@@ -580,7 +594,9 @@ hal_status ops_sort(ops_context *context, int32_t axis, int descending, const op
 {
     ops_sort_call c = {.x = x, .values = values, .indices = indices};
     HAL_TRY(check_sort(context, axis, &c));
-    return ops_tensor_get_element_count(values ? values : indices) > 0
-               ? record_sort(context, descending != 0, &c)
-               : HAL_OK;
+    const ops_tensor *like = values ? values : indices;
+    const int64_t count = like->shape[c.axis];
+    return ops_tensor_get_element_count(like) == 0 ? HAL_OK
+           : ops_sort_is_top(&c, count) ? record_first(context, descending != 0, count, &c)
+                                        : record_sort(context, descending != 0, &c);
 }

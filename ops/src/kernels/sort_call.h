@@ -5,6 +5,7 @@
 #include "sort_key.h"
 
 #include <ops/tensor.h>
+#include <stdbool.h>
 
 /* The elements, in lines, and what their sorting takes. */
 typedef struct ops_sort_call {
@@ -31,5 +32,11 @@ int64_t ops_sort_most_counted(const ops_context *context);
 hal_status ops_sort_by_counts(ops_context *context, const ops_sort_call *c);
 int64_t ops_sort_digit_block(const ops_context *context, const ops_sort_call *c);
 hal_status ops_sort_by_digits(ops_context *context, const ops_sort_call *c);
+
+/* The first `count` elements of long lines, without sorting these whole: whether that is made for
+ * a call, and the places, in a buffer that the caller releases, also after a failure. */
+bool ops_sort_is_top(const ops_sort_call *c, int64_t count);
+hal_status ops_sort_top(ops_context *context, const ops_sort_call *c, int64_t count,
+                        ops_tensor *places);
 
 #endif
