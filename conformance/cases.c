@@ -16,6 +16,7 @@ static const struct {
     {"hal/widths", CASE_LEVEL_CORE, cases_hal_widths},
     {"hal/coherence", CASE_LEVEL_CORE, cases_hal_coherence},
     {"hal/external", CASE_LEVEL_CORE, cases_hal_external},
+    {"hal/native_queues", CASE_LEVEL_CORE, cases_hal_native_queues},
     {"hal/host_call", CASE_LEVEL_CORE, cases_hal_host_call},
     {"hal/kernel_print", CASE_LEVEL_CORE, cases_hal_kernel_print},
     {"hal/queue", CASE_LEVEL_CORE, cases_hal_queue},

@@ -103,6 +103,7 @@ enum {
     CUDA_HOST_PORTABLE = 1,
     CUDA_HOST_DEVICE_MAP = 2,
     CUDA_STREAM_NON_BLOCKING = 1,
+    CUDA_STREAM_LEGACY = 1, /* a handle: the default stream */
     CUDA_EVENT_UNTIMED = 2,
     CUDA_LAUNCH_CLUSTER = 4,
     CUDA_LAUNCH_EARLY = 6, /* as a programmatic edge of a graph */

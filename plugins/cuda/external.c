@@ -3,7 +3,6 @@
 #include "external.h"
 
 #include "kernel.h"
-#include "queue.h"
 
 #include <kit/handles.h>
 #include <stdlib.h>
@@ -83,6 +82,45 @@ hal_status cuda_queue_handle(hal_plugin_queue *queue, const char *type, uint64_t
 {
     const kit_handle all[] = {KIT_HANDLE("CUstream", queue->stream), {NULL, 0}};
     return kit_handle_find(all, type, handle);
+}
+
+hal_status cuda_native_stream(const char *type, uint64_t handle, cuda_stream *stream)
+{
+    const kit_handle all[] = {{"CUstream", handle ? handle : CUDA_STREAM_LEGACY}, {NULL, 0}};
+    uint64_t found = 0;
+    HAL_TRY(kit_handle_find(all, type, &found));
+    *stream = (cuda_stream)(uintptr_t)found;
+    return HAL_OK;
+}
+
+/* Makes a stream wait for what another one has now. The driver keeps what it needs of the event. */
+static hal_status stream_follow(const hal_plugin_queue *queue, cuda_stream later, cuda_stream first)
+{
+    const cuda_driver *cu = cuda_functions();
+    cuda_event event = NULL;
+    HAL_TRY(cuda_context_push(queue->device));
+    cuda_result result = cu->cuEventCreate(&event, CUDA_EVENT_UNTIMED);
+    if (result == 0) {
+        result = cu->cuEventRecord(event, first);
+        result = result == 0 ? cu->cuStreamWaitEvent(later, event, 0) : result;
+        cu->cuEventDestroy_v2(event);
+    }
+    cuda_context_pop();
+    return cuda_check(result, "ordering a queue and a stream");
+}
+
+hal_status cuda_queue_wait_native(hal_plugin_queue *queue, const char *type, uint64_t handle)
+{
+    cuda_stream stream = NULL;
+    HAL_TRY(cuda_native_stream(type, handle, &stream));
+    return stream_follow(queue, queue->stream, stream);
+}
+
+hal_status cuda_queue_block_native(hal_plugin_queue *queue, const char *type, uint64_t handle)
+{
+    cuda_stream stream = NULL;
+    HAL_TRY(cuda_native_stream(type, handle, &stream));
+    return stream_follow(queue, stream, queue->stream);
 }
 
 hal_status cuda_kernel_handle(hal_plugin_device *device, hal_plugin_kernel *kernel,

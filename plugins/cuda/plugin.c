@@ -59,9 +59,10 @@ static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     cuda_queue_destroy(device, queue);
 }
 
-static hal_status queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
+static hal_status queue_make(hal_plugin_device *device, cuda_stream imported,
+                             hal_plugin_queue **queue)
 {
-    HAL_TRY(cuda_queue_create(device, queue));
+    HAL_TRY(cuda_queue_create(device, imported, queue));
     hal_status status = cuda_context_push(device);
     if (status == HAL_OK) {
         status = cuda_gemm_flags_create(*queue);
@@ -72,6 +73,19 @@ static hal_status queue_create(hal_plugin_device *device, hal_plugin_queue **que
         *queue = NULL;
     }
     return status;
+}
+
+static hal_status queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
+{
+    return queue_make(device, NULL, queue);
+}
+
+static hal_status queue_import(hal_plugin_device *device, const char *type, uint64_t handle,
+                               hal_plugin_queue **queue)
+{
+    cuda_stream stream = NULL;
+    HAL_TRY(cuda_native_stream(type, handle, &stream));
+    return queue_make(device, stream, queue);
 }
 
 static kit_plugin plugin = {
@@ -93,6 +107,9 @@ static kit_plugin plugin = {
     .handles = {.device_handle = cuda_device_handle,
                 .queue_handle = cuda_queue_handle,
                 .kernel_handle = cuda_kernel_handle},
+    .native_queues = {.queue_import = queue_import,
+                      .queue_wait_native = cuda_queue_wait_native,
+                      .queue_block_native = cuda_queue_block_native},
     .external = {.external_info = cuda_external_info,
                  .memory_import = cuda_memory_import,
                  .memory_export = cuda_memory_export},

@@ -40,7 +40,8 @@ static void points_destroy(hal_plugin_queue *queue)
     }
 }
 
-hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
+hal_status cuda_queue_create(hal_plugin_device *device, cuda_stream imported,
+                             hal_plugin_queue **queue)
 {
     *queue = NULL;
     hal_plugin_queue *made = calloc(1, sizeof *made);
@@ -48,11 +49,13 @@ hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue
         return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: no host memory for a queue");
     }
     made->device = device;
+    made->stream = imported;
+    made->is_imported = imported != NULL;
     atomic_init(&made->awaited, true);
     pthread_mutex_init(&made->point_lock, NULL);
     hal_status status = cuda_context_push(device);
     if (status == HAL_OK) {
-        status = cuda_stream_acquire(device, &made->stream);
+        status = imported ? HAL_OK : cuda_stream_acquire(device, &made->stream);
         status = status == HAL_OK ? points_create(made) : status;
         cuda_context_pop();
     }
@@ -77,7 +80,9 @@ void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
         if (queue->parts != 0) {
             cuda_functions()->cuMemFree_v2(queue->parts);
         }
-        cuda_stream_release(device, queue->stream);
+        if (!queue->is_imported) {
+            cuda_stream_release(device, queue->stream);
+        }
         cuda_context_pop();
     }
     pthread_mutex_destroy(&queue->point_lock);

@@ -36,6 +36,7 @@ struct hal_plugin_queue {
     const hal_host *host; /* of the instance; set by the kit */
     hal_plugin_device *device;
     cuda_stream stream;
+    bool is_imported;   /* the stream is another owner's */
     cuda_address parts; /* of matrix products, see gemm/end/partial.h; 0 until a batch needs them */
     cuda_address flags; /* of strict F32 products, see gemm/fma.h; 0 where the device has none */
     volatile uint64_t *counter; /* the stream writes the reached value there; null: events only */
@@ -53,7 +54,9 @@ struct hal_plugin_queue {
     uint64_t run_hashes[CUDA_CHAIN_MAX]; /* of the dispatches of the run that is submitted */
 };
 
-hal_status cuda_queue_create(hal_plugin_device *device, hal_plugin_queue **queue);
+/* With a stream of another owner, which stays, or null: one of the plugin. */
+hal_status cuda_queue_create(hal_plugin_device *device, cuda_stream imported,
+                             hal_plugin_queue **queue);
 void cuda_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);
 
 #endif

@@ -208,6 +208,14 @@ GUARD_LIGHT(handles, kernel_handle, hal_status, false,
             (hal_plugin_device * device, hal_plugin_kernel *kernel, const char *type,
              uint64_t *handle),
             (device, kernel, type, handle))
+GUARD_MAKE(native_queues, queue_import,
+           (hal_plugin_device * device, const char *type, uint64_t handle,
+            hal_plugin_queue **queue),
+           (device, type, handle, queue), queue)
+GUARD_LIGHT(native_queues, queue_wait_native, hal_status, false,
+            (hal_plugin_queue * queue, const char *type, uint64_t handle), (queue, type, handle))
+GUARD_LIGHT(native_queues, queue_block_native, hal_status, false,
+            (hal_plugin_queue * queue, const char *type, uint64_t handle), (queue, type, handle))
 GUARD_LIGHT(external, external_info, hal_status, false,
             (hal_plugin_device * device, hal_external_info *info), (device, info))
 GUARD_LIGHT(external, memory_import, hal_status, false,
@@ -357,6 +365,9 @@ static void guarded_device_close(hal_plugin_device *device)
     X(handles, device_handle)              \
     X(handles, queue_handle)               \
     X(handles, kernel_handle)              \
+    X(native_queues, queue_import)         \
+    X(native_queues, queue_wait_native)    \
+    X(native_queues, queue_block_native)   \
     X(external, external_info)             \
     X(external, memory_import)             \
     X(external, memory_export)             \

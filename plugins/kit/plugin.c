@@ -98,6 +98,7 @@ static void plugin_complete(kit_plugin *plugin)
     COMPLETE(faults, queue_fail_next)
     COMPLETE(external, external_info)
     COMPLETE(handles, device_handle)
+    COMPLETE(native_queues, queue_import)
     COMPLETE(collectives, comm_create)
 #undef COMPLETE
     kit_guard_plugin(plugin);

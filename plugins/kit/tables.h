@@ -5,17 +5,18 @@
 #include <hal/plugin.h>
 
 /* X(extension, name): the extensions that the kit knows. */
-#define KIT_EXTENSIONS(X)                     \
-    X(memory_info, HAL_EXTENSION_MEMORY_INFO) \
-    X(coherence, HAL_EXTENSION_COHERENCE)     \
-    X(timing, HAL_EXTENSION_TIMING)           \
-    X(native, HAL_EXTENSION_NATIVE)           \
-    X(gemm, HAL_EXTENSION_GEMM)               \
-    X(peers, HAL_EXTENSION_PEERS)             \
-    X(host_copy, HAL_EXTENSION_HOST_COPY)     \
-    X(faults, HAL_EXTENSION_FAULTS)           \
-    X(external, HAL_EXTENSION_EXTERNAL)       \
-    X(handles, HAL_EXTENSION_HANDLES)         \
+#define KIT_EXTENSIONS(X)                         \
+    X(memory_info, HAL_EXTENSION_MEMORY_INFO)     \
+    X(coherence, HAL_EXTENSION_COHERENCE)         \
+    X(timing, HAL_EXTENSION_TIMING)               \
+    X(native, HAL_EXTENSION_NATIVE)               \
+    X(gemm, HAL_EXTENSION_GEMM)                   \
+    X(peers, HAL_EXTENSION_PEERS)                 \
+    X(host_copy, HAL_EXTENSION_HOST_COPY)         \
+    X(faults, HAL_EXTENSION_FAULTS)               \
+    X(external, HAL_EXTENSION_EXTERNAL)           \
+    X(handles, HAL_EXTENSION_HANDLES)             \
+    X(native_queues, HAL_EXTENSION_NATIVE_QUEUES) \
     X(collectives, HAL_EXTENSION_COLLECTIVES)
 
 /* The first member of a plugin's hal_plugin_device, hal_plugin_queue and hal_plugin_comm is
@@ -39,6 +40,7 @@ typedef struct kit_plugin {
     hal_extension_faults faults;
     hal_extension_external external;
     hal_extension_handles handles;
+    hal_extension_native_queues native_queues;
     hal_extension_collectives collectives;
 } kit_plugin;
 

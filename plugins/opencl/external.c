@@ -142,6 +142,69 @@ hal_status opencl_queue_handle(hal_plugin_queue *queue, const char *type, uint64
     return kit_handle_find(all, type, handle);
 }
 
+/* A queue of the driver that hal's batches can be ordered with. */
+static hal_status native_queue(hal_plugin_device *device, const char *type, uint64_t handle,
+                               cl_command_queue *commands)
+{
+    const kit_handle all[] = {{"cl_command_queue", handle}, {NULL, 0}};
+    uint64_t found = 0;
+    cl_context context = NULL;
+    cl_command_queue_properties properties = 0;
+    HAL_TRY(opencl_device_check(device));
+    HAL_TRY(kit_handle_find(all, type, &found));
+    *commands = (cl_command_queue)(uintptr_t)found;
+    cl_int error =
+        cl.clGetCommandQueueInfo(*commands, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+    if (error == CL_SUCCESS) {
+        error = cl.clGetCommandQueueInfo(*commands, CL_QUEUE_PROPERTIES, sizeof properties,
+                                         &properties, NULL);
+    }
+    if (error != CL_SUCCESS || context != device->context ||
+        (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)) {
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "%s: queue_import: expected a queue of the device's cl_context in order, "
+                        "got another one",
+                        device->card->info.name);
+    }
+    return HAL_OK;
+}
+
+/* Makes a queue wait for what another one has now. */
+static hal_status commands_follow(cl_command_queue later, cl_command_queue first)
+{
+    cl_event event = NULL;
+    cl_int error = cl.clEnqueueMarkerWithWaitList(first, 0, NULL, &event);
+    if (error == CL_SUCCESS) {
+        cl.clFlush(first);
+        error = cl.clEnqueueBarrierWithWaitList(later, 1, &event, NULL);
+        cl.clReleaseEvent(event);
+    }
+    return error == CL_SUCCESS ? HAL_OK : opencl_fail_result(error, "ordering two queues");
+}
+
+hal_status opencl_queue_import(hal_plugin_device *device, const char *type, uint64_t handle,
+                               hal_plugin_queue **queue)
+{
+    cl_command_queue commands = NULL;
+    *queue = NULL;
+    HAL_TRY(native_queue(device, type, handle, &commands));
+    return opencl_queue_make(device, commands, queue);
+}
+
+hal_status opencl_queue_wait_native(hal_plugin_queue *queue, const char *type, uint64_t handle)
+{
+    cl_command_queue commands = NULL;
+    HAL_TRY(native_queue(queue->device, type, handle, &commands));
+    return commands_follow(queue->commands, commands);
+}
+
+hal_status opencl_queue_block_native(hal_plugin_queue *queue, const char *type, uint64_t handle)
+{
+    cl_command_queue commands = NULL;
+    HAL_TRY(native_queue(queue->device, type, handle, &commands));
+    return commands_follow(commands, queue->commands);
+}
+
 hal_status opencl_kernel_handle(hal_plugin_device *device, hal_plugin_kernel *kernel,
                                 const char *type, uint64_t *handle)
 {

@@ -12,6 +12,12 @@ hal_status opencl_memory_export(hal_plugin_device *device, hal_plugin_memory *me
 
 hal_status opencl_device_handle(hal_plugin_device *device, const char *type, uint64_t *handle);
 hal_status opencl_queue_handle(hal_plugin_queue *queue, const char *type, uint64_t *handle);
+
+hal_status opencl_queue_import(hal_plugin_device *device, const char *type, uint64_t handle,
+                               hal_plugin_queue **queue);
+hal_status opencl_queue_wait_native(hal_plugin_queue *queue, const char *type, uint64_t handle);
+hal_status opencl_queue_block_native(hal_plugin_queue *queue, const char *type, uint64_t handle);
+
 hal_status opencl_kernel_handle(hal_plugin_device *device, hal_plugin_kernel *kernel,
                                 const char *type, uint64_t *handle);
 

@@ -16,6 +16,11 @@ static void queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     opencl_queue_destroy(device, queue);
 }
 
+static hal_status queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
+{
+    return opencl_queue_make(device, NULL, queue);
+}
+
 static kit_plugin plugin = {
     .table = {.name = "opencl",
               .version = "0.1.0",
@@ -25,7 +30,7 @@ static kit_plugin plugin = {
               .memory_map = opencl_memory_map,
               .kernel_create = opencl_kernel_create,
               .kernel_destroy = opencl_kernel_destroy,
-              .queue_create = opencl_queue_create,
+              .queue_create = queue_create,
               .queue_destroy = queue_destroy,
               .submit = opencl_queue_submit,
               .wait = opencl_queue_wait},
@@ -36,6 +41,9 @@ static kit_plugin plugin = {
     .handles = {.device_handle = opencl_device_handle,
                 .queue_handle = opencl_queue_handle,
                 .kernel_handle = opencl_kernel_handle},
+    .native_queues = {.queue_import = opencl_queue_import,
+                      .queue_wait_native = opencl_queue_wait_native,
+                      .queue_block_native = opencl_queue_block_native},
     .external = {.external_info = opencl_external_info,
                  .memory_import = opencl_memory_import,
                  .memory_export = opencl_memory_export},

@@ -7,7 +7,8 @@
 
 #include <stdlib.h>
 
-hal_status opencl_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
+hal_status opencl_queue_make(hal_plugin_device *device, cl_command_queue imported,
+                             hal_plugin_queue **queue)
 {
     *queue = NULL;
     HAL_TRY(opencl_device_check(device));
@@ -17,12 +18,18 @@ hal_status opencl_queue_create(hal_plugin_device *device, hal_plugin_queue **que
     }
     cl_int error = CL_SUCCESS;
     made->device = device;
-    made->commands =
-        cl.clCreateCommandQueue(device->context, device->card->device,
-                                device->card->profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
+    if (imported) {
+        error = cl.clRetainCommandQueue(imported);
+        made->commands = error == CL_SUCCESS ? imported : NULL;
+    } else {
+        made->commands = cl.clCreateCommandQueue(
+            device->context, device->card->device,
+            device->card->profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
+    }
     if (!made->commands) {
         free(made);
-        return opencl_fail_result(error, "%s: clCreateCommandQueue", device->card->info.name);
+        return opencl_fail_result(error, "%s: %s", device->card->info.name,
+                                  imported ? "clRetainCommandQueue" : "clCreateCommandQueue");
     }
     made->marks_all = (device->card->quirks & OPENCL_QUIRK_EVENT_WAIT) != 0;
     made->serial = atomic_fetch_add(&device->serial, 1) + 1;

@@ -33,7 +33,9 @@ struct hal_plugin_queue {
     uint64_t argument_capacity;
 };
 
-hal_status opencl_queue_create(hal_plugin_device *device, hal_plugin_queue **queue);
+/* On a queue of the driver, which is retained, or with null on a new one. */
+hal_status opencl_queue_make(hal_plugin_device *device, cl_command_queue imported,
+                             hal_plugin_queue **queue);
 /* A queue without marks, see opencl_point_destroy_all. */
 void opencl_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);
 

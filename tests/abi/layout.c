@@ -445,6 +445,7 @@ VALUE(sizeof HAL_EXTENSION_GEMM, sizeof "hal.gemm")
 VALUE(sizeof HAL_EXTENSION_PEERS, sizeof "hal.peers")
 VALUE(sizeof HAL_EXTENSION_HOST_COPY, sizeof "hal.host_copy")
 VALUE(sizeof HAL_EXTENSION_HANDLES, sizeof "hal.native_handles")
+VALUE(sizeof HAL_EXTENSION_NATIVE_QUEUES, sizeof "hal.native_queues")
 VALUE(sizeof HAL_EXTENSION_EXTERNAL, sizeof "hal.external_memory")
 VALUE(sizeof HAL_EXTENSION_COLLECTIVES, sizeof "hal.collectives")
 VALUE(sizeof HAL_EXTENSION_FAULTS, sizeof "hal.faults")
@@ -504,6 +505,15 @@ ENTRY(hal_extension_handles, queue_handle, 16, hal_status,
       (hal_plugin_queue *, const char *, uint64_t *))
 ENTRY(hal_extension_handles, kernel_handle, 24, hal_status,
       (hal_plugin_device *, hal_plugin_kernel *, const char *, uint64_t *))
+SIZE(hal_extension_native_queues, 32)
+FIELD(hal_extension_native_queues, size, uint32_t, 0)
+FIELD(hal_extension_native_queues, version, uint32_t, 4)
+ENTRY(hal_extension_native_queues, queue_import, 8, hal_status,
+      (hal_plugin_device *, const char *, uint64_t, hal_plugin_queue **))
+ENTRY(hal_extension_native_queues, queue_wait_native, 16, hal_status,
+      (hal_plugin_queue *, const char *, uint64_t))
+ENTRY(hal_extension_native_queues, queue_block_native, 24, hal_status,
+      (hal_plugin_queue *, const char *, uint64_t))
 SIZE(hal_extension_external, 40)
 FIELD(hal_extension_external, size, uint32_t, 0)
 FIELD(hal_extension_external, version, uint32_t, 4)

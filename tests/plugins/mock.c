@@ -584,6 +584,33 @@ static hal_status wait_for(hal_plugin_queue *queue, uint64_t value, uint64_t tim
     }
 }
 
+/* Natives of the mock are numbers, which a test sees. */
+static hal_status queue_import(hal_plugin_device *device, const char *type, uint64_t handle,
+                               hal_plugin_queue **queue)
+{
+    if (strcmp(type, "mock_stream") != 0) {
+        return state.host->fail(state.host, HAL_ERROR_UNSUPPORTED, "mock: expected mock_stream");
+    }
+    state.native[0] = handle;
+    return queue_create(device, queue);
+}
+
+static hal_status queue_wait_native(hal_plugin_queue *queue, const char *type, uint64_t handle)
+{
+    (void)type;
+    state.native[1] = handle;
+    state.native_value[0] = queue->submitted;
+    return call(MOCK_ORDER);
+}
+
+static hal_status queue_block_native(hal_plugin_queue *queue, const char *type, uint64_t handle)
+{
+    (void)type;
+    state.native[2] = handle;
+    state.native_value[1] = queue->submitted;
+    return call(MOCK_ORDER);
+}
+
 static hal_status queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                                 uint64_t *nanoseconds)
 {
@@ -647,13 +674,17 @@ static const void *query_extension(hal_plugin_instance *instance, const char *na
                                               .device_can_access_peer = device_can_access_peer};
     static const hal_extension_external external = {
         EXTENSION(external), .external_info = external_info, .memory_import = memory_import};
+    static const hal_extension_native_queues queues = {
+        EXTENSION(native_queues), .queue_import = queue_import,
+        .queue_wait_native = queue_wait_native, .queue_block_native = queue_block_native};
     static const struct {
         const char *name;
         const void *table;
     } all[] = {
-        {HAL_EXTENSION_MEMORY_INFO, &memory}, {HAL_EXTENSION_TIMING, &timing},
-        {HAL_EXTENSION_NATIVE, &native},      {HAL_EXTENSION_GEMM, &products},
-        {HAL_EXTENSION_PEERS, &peers},        {HAL_EXTENSION_EXTERNAL, &external},
+        {HAL_EXTENSION_MEMORY_INFO, &memory},   {HAL_EXTENSION_TIMING, &timing},
+        {HAL_EXTENSION_NATIVE, &native},        {HAL_EXTENSION_GEMM, &products},
+        {HAL_EXTENSION_PEERS, &peers},          {HAL_EXTENSION_EXTERNAL, &external},
+        {HAL_EXTENSION_NATIVE_QUEUES, &queues},
     };
     (void)instance;
     for (size_t i = 0; i < sizeof all / sizeof all[0] && major == 1; i++) {

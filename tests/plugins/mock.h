@@ -26,6 +26,7 @@ enum mock_entry {
     MOCK_SUBMIT,
     MOCK_WAIT,
     MOCK_REACHES,
+    MOCK_ORDER,
     MOCK_ENTRIES
 };
 
@@ -63,6 +64,8 @@ typedef struct mock_state {
     _Atomic uint32_t waits;   /* for other queues, in all batches */
     _Atomic uint32_t batches; /* submitted */
     _Atomic uint32_t untimed; /* of these, with HAL_BATCH_UNTIMED */
+    uint64_t native[3];       /* the last handle that was imported, waited for, blocked */
+    uint64_t native_value[2]; /* what its queue had submitted when it was waited for, blocked */
     uint32_t logged_count;
     mock_logged logged[MOCK_LOGGED];
     const hal_host *host;

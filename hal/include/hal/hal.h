@@ -12,6 +12,7 @@
 #define HAL_HAL_H
 
 #include <hal/buffer.h>
+#include <hal/cache.h>
 #include <hal/device.h>
 #include <hal/external.h>
 #include <hal/graph.h>

@@ -96,10 +96,11 @@ extern "C" {
  *  memory_*, external_info                             | any
  *  device_handle, queue_handle, kernel_handle          | any
  *  kernel_*, gemm, gemm_estimate, host_copy            | any
- *  queue_create, device_can_access_peer                | any
+ *  queue_create, queue_import, device_can_access_peer  | any
  *  comm_backend, _id, _create, _poll, _abort           | any
  *  queue_destroy, comm_destroy                         | any, but one for an object
- *  submit, queue_elapsed, queue_fail_next              | one at a time for a queue
+ *  submit, queue_elapsed, queue_fail_next,             | one at a time for a queue
+ *  queue_wait_native, queue_block_native               |
  *  wait                                                | any, also during `submit` of the queue
  *
  *  host function           | may be called from                 | what it does meanwhile
@@ -564,6 +565,30 @@ typedef struct hal_extension_handles {
     hal_status (*kernel_handle)(hal_plugin_device *device, hal_plugin_kernel *kernel,
                                 const char *type, uint64_t *handle);
 } hal_extension_handles;
+
+/* Queues of the driver that others own: their work and that of hal's queues in one order. */
+#define HAL_EXTENSION_NATIVE_QUEUES "hal.native_queues"
+typedef struct hal_extension_native_queues {
+    uint32_t size;
+    uint32_t version; /* major in the high half, minor in the low half */
+
+    /* Creates a queue, as queue_create does, whose batches run on a queue of the driver: after the
+     * work that this had before `submit`, and before the work that it gets afterwards.
+     *   type    name of the handle's type, of those that queue_handle knows
+     *   handle  of the device and in order; it stays until queue_destroy, which leaves it as it is
+     * Errors: UNSUPPORTED with the reason for other types and queues. */
+    hal_status (*queue_import)(hal_plugin_device *device, const char *type, uint64_t handle,
+                               hal_plugin_queue **queue);
+
+    /* Makes the batches that are submitted later begin after the work that a queue of the
+     * driver has now, without a wait of the host. Parameters and errors as for queue_import; the
+     * handle stays until the call returns. */
+    hal_status (*queue_wait_native)(hal_plugin_queue *queue, const char *type, uint64_t handle);
+
+    /* Makes the work that a queue of the driver gets later begin after the batches that were
+     * submitted, likewise. */
+    hal_status (*queue_block_native)(hal_plugin_queue *queue, const char *type, uint64_t handle);
+} hal_extension_native_queues;
 
 /* A backend for collectives. */
 #define HAL_EXTENSION_COLLECTIVES "hal.collectives"

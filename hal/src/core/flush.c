@@ -73,10 +73,11 @@ static hal_status queue_flush(hal_queue *queue, bool count_waits, bool timed, ha
     hal_status status = hal_deferred_take_error(queue);
     hal_recording *recording = queue->recorder.recording;
     if (status == HAL_OK &&
-        (recording->command_count > 0 || recording->fence ||
+        (recording->command_count > 0 || recording->fence || queue->needs_batch ||
          (count_waits && recording->wait_count > 0) || (timed && queue->ends_untimed))) {
         recording->flags = timed || hal_hooks_on(HAL_HOOK_BATCHES) ? 0 : HAL_BATCH_UNTIMED;
         queue->ends_untimed = recording->flags != 0;
+        queue->needs_batch = false;
         status = batch_flush(queue);
     }
     hal_kernel_cache_sweep(queue->timeline.device->kernels);

@@ -33,7 +33,9 @@ struct hal_pool {
     uint64_t pooled_bytes;
     uint64_t allocation_count;
     uint64_t reuse_count;
-    _Atomic uint64_t imported_bytes, copied_bytes;
+    uint64_t copied_bytes;      /* by queues that are closed */
+    hal_copy_counter *counters; /* of the open ones */
+    _Atomic uint64_t imported_bytes;
 };
 
 /* Uses of any number of blocks. */
@@ -401,9 +403,25 @@ void hal_pool_count_import(hal_pool *pool, int64_t bytes)
     atomic_fetch_add_explicit(&pool->imported_bytes, (uint64_t)bytes, memory_order_relaxed);
 }
 
-void hal_pool_count_copy(hal_pool *pool, uint64_t bytes)
+void hal_pool_add_counter(hal_pool *pool, hal_copy_counter *counter)
 {
-    atomic_fetch_add_explicit(&pool->copied_bytes, bytes, memory_order_relaxed);
+    atomic_store(&counter->bytes, 0);
+    pthread_mutex_lock(&pool->lock);
+    counter->next = pool->counters;
+    pool->counters = counter;
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void hal_pool_remove_counter(hal_pool *pool, hal_copy_counter *counter)
+{
+    pthread_mutex_lock(&pool->lock);
+    hal_copy_counter **at = &pool->counters;
+    while (*at != counter) {
+        at = &(*at)->next;
+    }
+    *at = counter->next;
+    pool->copied_bytes += atomic_load(&counter->bytes);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 hal_status hal_pool_statistics(hal_pool *pool, hal_memory_statistics *statistics)
@@ -415,9 +433,12 @@ hal_status hal_pool_statistics(hal_pool *pool, hal_memory_statistics *statistics
     statistics->pooled_bytes = pool->pooled_bytes;
     statistics->allocation_count = pool->allocation_count;
     statistics->reuse_count = pool->reuse_count;
+    statistics->copied_bytes = pool->copied_bytes;
+    for (const hal_copy_counter *counter = pool->counters; counter; counter = counter->next) {
+        statistics->copied_bytes += atomic_load(&counter->bytes);
+    }
     pthread_mutex_unlock(&pool->lock);
     statistics->imported_bytes = atomic_load(&pool->imported_bytes);
-    statistics->copied_bytes = atomic_load(&pool->copied_bytes);
 
     const uint64_t held = statistics->in_use_bytes + statistics->pooled_bytes;
     statistics->total_bytes = device->info.memory_bytes;

@@ -26,6 +26,20 @@ typedef struct hal_memory {
     hal_fence_set uses;
 } hal_memory;
 
+/* Bytes that the host copies from or to buffers by one queue, so that no two threads write one
+ * counter. */
+typedef struct hal_copy_counter {
+    struct hal_copy_counter *next; /* guarded by the pool's lock */
+    _Atomic uint64_t bytes;
+} hal_copy_counter;
+
+/* Threads: the queue's. */
+static inline void hal_copy_count(hal_copy_counter *counter, uint64_t bytes)
+{
+    const uint64_t before = atomic_load_explicit(&counter->bytes, memory_order_relaxed);
+    atomic_store_explicit(&counter->bytes, before + bytes, memory_order_relaxed);
+}
+
 typedef struct hal_pool hal_pool;
 
 /* Returns an empty pool, null without host memory. `device` is used from the first allocation. */
@@ -56,10 +70,13 @@ void hal_pool_trim(hal_pool *pool, bool wait);
 /* Bytes of blocks that have an owner and of blocks in the pool. Threads: any. */
 void hal_pool_usage(hal_pool *pool, uint64_t *in_use_bytes, uint64_t *pooled_bytes);
 
-/* Count bytes of memory of others that gets a block, negative when it has none any more, and bytes
- * that the host copies from or to buffers. Threads: any. */
+/* Counts bytes of memory of others that gets a block, negative when it has none any more.
+ * Threads: any. */
 void hal_pool_count_import(hal_pool *pool, int64_t bytes);
-void hal_pool_count_copy(hal_pool *pool, uint64_t bytes);
+
+/* Adds a queue's counter to the statistics, and removes it: its bytes still count. Threads: any. */
+void hal_pool_add_counter(hal_pool *pool, hal_copy_counter *counter);
+void hal_pool_remove_counter(hal_pool *pool, hal_copy_counter *counter);
 
 /* Threads: any. Errors: those of the plugin. */
 hal_status hal_pool_statistics(hal_pool *pool, hal_memory_statistics *statistics);

@@ -3,6 +3,7 @@
 #define HAL_SRC_CORE_QUEUE_H
 
 #include "fence_set.h"
+#include "pool.h"
 #include "recorder.h"
 
 #include <hal/graph.h>
@@ -29,10 +30,12 @@ struct hal_queue {
     hal_timeline timeline;    /* must be first, see hal_timeline_queue; any thread */
     hal_fence_set dependents; /* batches that the plugin makes wait for this queue; any thread */
     hal_deferred_batches deferred;
+    hal_copy_counter copied;
 
     /* Of the queue's thread. */
     hal_recorder recorder;
     bool ends_untimed;             /* the last flushed batch has HAL_BATCH_UNTIMED */
+    bool needs_batch;              /* the next flush submits one, if only an empty one */
     hal_graph *graph;              /* in recording, else null */
     struct hal_staging *staging;   /* null until it is needed */
     struct hal_reports *reports;   /* of kernels; null until it is needed */

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "plugin/queue_table.h"
 
+#include <hal/native.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -66,8 +67,10 @@ static void queue_open(hal_queue *queue, hal_device *device, hal_plugin_queue *h
     hal_recorder *recorder = &queue->recorder;
     hal_timeline_open(&queue->timeline, hal_device_ref(device), handle);
     hal_queue_table_add(handle, &queue->timeline.reached, queue->timeline.base);
+    hal_pool_add_counter(device->pool, &queue->copied);
     atomic_store(&queue->deferred.has_error, 0);
     queue->ends_untimed = false;
+    queue->needs_batch = false;
     recorder->timeline = &queue->timeline;
     recorder->memory_limit =
         device->info.memory_bytes ? device->info.memory_bytes / MEMORY_DIVISOR : UINT64_MAX;
@@ -99,6 +102,7 @@ static void queue_close(hal_queue *queue)
     hal_staging_end(queue);
     hal_reports_end(queue);
     hal_queue_table_remove(timeline->handle);
+    hal_pool_remove_counter(timeline->device->pool, &queue->copied);
     timeline->device->plugin->queue_destroy(timeline->device->handle, timeline->handle);
     timeline->handle = NULL;
     while (queue->deferred.spare) {
@@ -159,30 +163,58 @@ static hal_status queue_wait(hal_queue *queue, uint64_t timeout_ns)
     return status;
 }
 
-hal_status hal_queue_create(hal_device *device, hal_queue **queue)
+/* On a queue of the driver where `type` is not null. */
+static hal_status queue_make(const char *function, hal_device *device, const char *type,
+                             uint64_t native, hal_queue **queue)
 {
-    if (!queue) {
-        return hal_null_argument("hal_queue_create", "queue");
-    }
-    *queue = NULL;
-    HAL_TRY(hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_queue_create"));
-    HAL_TRY(hal_device_check(device, "hal_queue_create"));
     hal_queue *made = queue_allocate();
     if (!made) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "hal_queue_create: no host memory");
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory", function);
     }
     hal_plugin_queue *handle = NULL;
     hal_host_clear_error();
-    hal_status status = device->plugin->queue_create(device->handle, &handle);
+    hal_status status = type ? device->plugin->queue_import(device->handle, type, native, &handle)
+                             : device->plugin->queue_create(device->handle, &handle);
     status = hal_host_made(status, handle);
     if (status != HAL_OK) {
         queue_recycle(made);
-        return hal_device_failed(device, status, "hal_queue_create");
+        return hal_device_failed(device, status, "%s", function);
     }
     queue_open(made, device, handle);
     hal_hook_created(HAL_OBJECT_QUEUE, made, device, "", 0);
     *queue = made;
     return HAL_OK;
+}
+
+static hal_status queue_create_check(const char *function, hal_device *device, hal_queue **queue)
+{
+    if (!queue) {
+        return hal_null_argument(function, "queue");
+    }
+    *queue = NULL;
+    HAL_TRY(hal_hook_use(HAL_OBJECT_DEVICE, device, function));
+    return hal_device_check(device, function);
+}
+
+hal_status hal_queue_create(hal_device *device, hal_queue **queue)
+{
+    HAL_TRY(queue_create_check("hal_queue_create", device, queue));
+    return queue_make("hal_queue_create", device, NULL, 0, queue);
+}
+
+hal_status hal_queue_import_native(hal_device *device, const char *type, uint64_t handle,
+                                   hal_queue **queue)
+{
+    static const char function[] = "hal_queue_import_native";
+    HAL_TRY(queue_create_check(function, device, queue));
+    if (!type) {
+        return hal_null_argument(function, "type");
+    }
+    if (!device->plugin->queue_import) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED, "%s: type: %s:%u imports no queues, got \"%s\"",
+                        function, device->plugin->name, device->index, type);
+    }
+    return queue_make(function, device, type, handle, queue);
 }
 
 void hal_queue_destroy(hal_queue *queue)

@@ -280,11 +280,11 @@ static hal_status queue_write(hal_queue *queue, hal_buffer *buffer, uint64_t off
     if (atomic_load(&buffer->memory)->is_read_only) {
         return hal_buffer_refuse_write(buffer);
     }
-    hal_pool_count_copy(buffer->device->pool, bytes);
+    hal_copy_count(&queue->copied, bytes);
     /* A write after waits is recorded: otherwise the next point would not come after them. */
     const hal_recording *recording = queue->recorder.recording;
-    const bool may_be_direct =
-        buffer->kind != HAL_MEMORY_DOWNLOAD && recording->wait_count == 0 && !recording->fence;
+    const bool may_be_direct = buffer->kind != HAL_MEMORY_DOWNLOAD && recording->wait_count == 0 &&
+                               !recording->fence && !queue->needs_batch;
     char *mapped = may_be_direct ? hal_buffer_idle_pointer(buffer) : NULL;
     if (mapped) {
         hal_hook_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_WRITE);
@@ -377,7 +377,7 @@ static hal_status queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t offs
     if (status != HAL_OK || bytes == 0) {
         return status;
     }
-    hal_pool_count_copy(buffer->device->pool, bytes);
+    hal_copy_count(&queue->copied, bytes);
     if (mapped) {
         hal_hook_host_access(queue, &(hal_range){buffer, offset, bytes}, HAL_ACCESS_READ);
         void *pointer = NULL;

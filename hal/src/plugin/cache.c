@@ -1,17 +1,21 @@
-/* The compile cache on disk, for plugins through the host table and for hal. Errors never fail a
- * program: without a folder kernels are compiled each time. */
+/* The compile cache, on disk or of the program's callbacks, for plugins through the host table and
+ * for hal. Errors never fail a program: without a folder kernels are compiled each time. */
 #include "cache.h"
 
 #include "base/cancel.h"
 #include "base/file.h"
+#include "base/fork.h"
 #include "base/log.h"
 #include "base/place.h"
 #include "base/platform.h"
+#include "base/status.h"
 #include "base/text.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <hal/cache.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,7 +45,18 @@ typedef struct header {
     uint64_t own_checksum; /* of the fields above */
 } header;
 
+/* Both null: the folder. */
+typedef struct cache_callbacks {
+    hal_cache_load_callback load;
+    hal_cache_store_callback store;
+    void *user;
+} cache_callbacks;
+
 static _Thread_local const hal_cache_scope *current;
+
+static pthread_mutex_t callbacks_lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(callbacks_lock, HAL_FORK_LEAF)
+static cache_callbacks the_callbacks;
 
 static atomic_bool has_warned;
 static atomic_flag has_removed_stale = ATOMIC_FLAG_INIT;
@@ -115,16 +130,40 @@ static void header_init(header *made, const hal_cache_scope *scope, const uint64
     memcpy(made->identity, scope->identity, sizeof made->identity);
 }
 
-/* The file's name is a hash of all that an entry depends on. `get_folder`: one of the above. */
+static void header_seal(header *head, const void *data, uint64_t bytes)
+{
+    head->length = bytes;
+    head->checksum = XXH3_64bits(data, bytes);
+    head->own_checksum = XXH3_64bits(head, offsetof(header, own_checksum));
+}
+
+/* Whether a header is that of the scope and key, for an entry of `bytes` bytes with it. */
+static bool header_is_of(const header *head, const hal_cache_scope *scope, const uint64_t key[2],
+                         uint64_t bytes)
+{
+    header expected;
+    header_init(&expected, scope, key);
+    return memcmp(head, &expected, offsetof(header, length)) == 0 &&
+           head->own_checksum == XXH3_64bits(head, offsetof(header, own_checksum)) &&
+           head->length <= MAX_ENTRY_BYTES && bytes == sizeof *head + head->length;
+}
+
+/* A hash of all that an entry depends on. */
+static XXH128_hash_t entry_name(const hal_cache_scope *scope, const uint64_t key[2])
+{
+    header made;
+    header_init(&made, scope, key);
+    return XXH3_128bits(&made, offsetof(header, length));
+}
+
+/* The path of the entry's file. `get_folder`: one of the above. */
 static bool entry_path(bool (*get_folder)(hal_text *folder), const hal_cache_scope *scope,
                        const uint64_t key[2], hal_text *path)
 {
     if (!get_folder(path)) {
         return false;
     }
-    header made;
-    header_init(&made, scope, key);
-    const XXH128_hash_t name = XXH3_128bits(&made, offsetof(header, length));
+    const XXH128_hash_t name = entry_name(scope, key);
     hal_text_add(path, "/%016llx%016llx", (unsigned long long)name.high64,
                  (unsigned long long)name.low64);
     return !path->failed;
@@ -134,18 +173,14 @@ static bool entry_path(bool (*get_folder)(hal_text *folder), const hal_cache_sco
 static hal_status entry_read(int file, const hal_cache_scope *scope, const uint64_t key[2],
                              void **data, uint64_t *bytes)
 {
-    header expected;
     header head;
     struct stat what;
-    header_init(&expected, scope, key);
     if (fstat(file, &what) != 0 || !S_ISREG(what.st_mode) ||
         (what.st_uid != geteuid() && what.st_uid != 0)) {
         return HAL_ERROR_NOT_FOUND;
     }
     if (!hal_file_read(file, &head, sizeof head) ||
-        memcmp(&head, &expected, offsetof(header, length)) != 0 ||
-        head.own_checksum != XXH3_64bits(&head, offsetof(header, own_checksum)) ||
-        head.length > MAX_ENTRY_BYTES || (uint64_t)what.st_size != sizeof head + head.length) {
+        !header_is_of(&head, scope, key, (uint64_t)what.st_size)) {
         return HAL_ERROR_IO;
     }
     void *read = malloc(head.length ? head.length : 1);
@@ -191,6 +226,69 @@ static void stale_remove(const char *path)
     free(folder);
 }
 
+static cache_callbacks callbacks_get(void)
+{
+    pthread_mutex_lock(&callbacks_lock);
+    const cache_callbacks now = the_callbacks;
+    pthread_mutex_unlock(&callbacks_lock);
+    return now;
+}
+
+static void canonical_name(const hal_cache_scope *scope, const uint64_t key[2],
+                           uint8_t name[HAL_CACHE_KEY_BYTES])
+{
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, entry_name(scope, key));
+    memcpy(name, canonical.digest, HAL_CACHE_KEY_BYTES);
+}
+
+/* Errors: NOT_FOUND for no entry and for one that is not valid, OUT_OF_MEMORY. */
+static hal_status callback_load(const cache_callbacks *callbacks, const hal_cache_scope *scope,
+                                const uint64_t key[2], void **data, uint64_t *bytes)
+{
+    uint8_t name[HAL_CACHE_KEY_BYTES];
+    canonical_name(scope, key, name);
+    const uint64_t size = callbacks->load(callbacks->user, name, NULL, 0);
+    if (size < sizeof(header) || size > sizeof(header) + MAX_ENTRY_BYTES) {
+        return HAL_ERROR_NOT_FOUND;
+    }
+    uint8_t *read = malloc(size);
+    if (!read) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    header head = {0};
+    const bool is_there = callbacks->load(callbacks->user, name, read, size) == size;
+    memcpy(&head, read, is_there ? sizeof head : 0);
+    if (!is_there || !header_is_of(&head, scope, key, size) ||
+        XXH3_64bits(read + sizeof head, head.length) != head.checksum) {
+        free(read);
+        return HAL_ERROR_NOT_FOUND;
+    }
+    memmove(read, read + sizeof head, head.length);
+    *data = read;
+    *bytes = head.length;
+    return HAL_OK;
+}
+
+static hal_status callback_store(const cache_callbacks *callbacks, const hal_cache_scope *scope,
+                                 const uint64_t key[2], const void *data, uint64_t bytes)
+{
+    uint8_t name[HAL_CACHE_KEY_BYTES];
+    header head;
+    uint8_t *entry = malloc(sizeof head + bytes);
+    if (!entry) {
+        return HAL_ERROR_NOT_FOUND;
+    }
+    header_init(&head, scope, key);
+    header_seal(&head, data, bytes);
+    memcpy(entry, &head, sizeof head);
+    memcpy(entry + sizeof head, data, bytes);
+    canonical_name(scope, key, name);
+    callbacks->store(callbacks->user, name, entry, sizeof head + bytes);
+    free(entry);
+    return HAL_OK;
+}
+
 /* The thread's scope if it is that of the device, else null. */
 static const hal_cache_scope *scope_find(const char *device_id)
 {
@@ -211,10 +309,25 @@ const hal_cache_scope *hal_cache_enter(const hal_cache_scope *scope)
     return outer;
 }
 
+hal_status hal_cache_set_callbacks(hal_cache_load_callback load, hal_cache_store_callback store,
+                                   void *user)
+{
+    if (!load != !store) {
+        return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "hal_cache_set_callbacks: %s: expected a function, or null for both, got "
+                        "null",
+                        load ? "store" : "load");
+    }
+    pthread_mutex_lock(&callbacks_lock);
+    the_callbacks = (cache_callbacks){load, store, user};
+    pthread_mutex_unlock(&callbacks_lock);
+    return HAL_OK;
+}
+
 bool hal_cache_is_on(void)
 {
     hal_text folder = {0};
-    const bool is_on = cache_folder(&folder);
+    const bool is_on = callbacks_get().load || cache_folder(&folder);
     hal_text_free(&folder);
     return is_on;
 }
@@ -229,6 +342,10 @@ hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **d
     *data = NULL;
     *bytes = 0;
     const hal_cache_scope *scope = scope_find(device_id);
+    const cache_callbacks callbacks = callbacks_get();
+    if (scope && callbacks.load) {
+        return callback_load(&callbacks, scope, key, data, bytes);
+    }
     hal_text path = {0};
     if (!scope || !entry_path(folder_name, scope, key, &path)) {
         hal_text_free(&path);
@@ -259,6 +376,10 @@ hal_status hal_cache_store(const char *device_id, const uint64_t key[2], const v
         return HAL_ERROR_INVALID_ARGUMENT;
     }
     const hal_cache_scope *scope = scope_find(device_id);
+    const cache_callbacks callbacks = callbacks_get();
+    if (scope && callbacks.store) {
+        return callback_store(&callbacks, scope, key, data, bytes);
+    }
     hal_text path = {0};
     hal_text temporary = {0};
     if (!scope || !entry_path(cache_folder, scope, key, &path)) {
@@ -269,9 +390,7 @@ hal_status hal_cache_store(const char *device_id, const uint64_t key[2], const v
     hal_text_add(&temporary, "%s.XXXXXX", path.data);
     header head;
     header_init(&head, scope, key);
-    head.length = bytes;
-    head.checksum = XXH3_64bits(data, bytes);
-    head.own_checksum = XXH3_64bits(&head, offsetof(header, own_checksum));
+    header_seal(&head, data, bytes);
     hal_status status = HAL_ERROR_IO;
     const int file = temporary.failed ? -1 : hal_file_create_unique(temporary.data);
     if (file >= 0) {

@@ -22,17 +22,18 @@
     X(wait)
 
 /* X(extension, name): the extensions that hal knows. */
-#define HAL_EXTENSION_TABLE(X)                \
-    X(memory_info, HAL_EXTENSION_MEMORY_INFO) \
-    X(coherence, HAL_EXTENSION_COHERENCE)     \
-    X(timing, HAL_EXTENSION_TIMING)           \
-    X(native, HAL_EXTENSION_NATIVE)           \
-    X(gemm, HAL_EXTENSION_GEMM)               \
-    X(peers, HAL_EXTENSION_PEERS)             \
-    X(host_copy, HAL_EXTENSION_HOST_COPY)     \
-    X(faults, HAL_EXTENSION_FAULTS)           \
-    X(external, HAL_EXTENSION_EXTERNAL)       \
-    X(handles, HAL_EXTENSION_HANDLES)         \
+#define HAL_EXTENSION_TABLE(X)                    \
+    X(memory_info, HAL_EXTENSION_MEMORY_INFO)     \
+    X(coherence, HAL_EXTENSION_COHERENCE)         \
+    X(timing, HAL_EXTENSION_TIMING)               \
+    X(native, HAL_EXTENSION_NATIVE)               \
+    X(gemm, HAL_EXTENSION_GEMM)                   \
+    X(peers, HAL_EXTENSION_PEERS)                 \
+    X(host_copy, HAL_EXTENSION_HOST_COPY)         \
+    X(faults, HAL_EXTENSION_FAULTS)               \
+    X(external, HAL_EXTENSION_EXTERNAL)           \
+    X(handles, HAL_EXTENSION_HANDLES)             \
+    X(native_queues, HAL_EXTENSION_NATIVE_QUEUES) \
     X(collectives, HAL_EXTENSION_COLLECTIVES)
 
 /* X(extension, entry) */
@@ -51,6 +52,9 @@
     X(handles, device_handle)              \
     X(handles, queue_handle)               \
     X(handles, kernel_handle)              \
+    X(native_queues, queue_import)         \
+    X(native_queues, queue_wait_native)    \
+    X(native_queues, queue_block_native)   \
     X(external, external_info)             \
     X(external, memory_import)             \
     X(external, memory_export)             \
@@ -81,8 +85,7 @@ typedef struct hal_plugin_entries {
 static inline void hal_plugin_entries_read(hal_plugin_entries *entries, const hal_plugin *table,
                                            hal_plugin_instance *instance)
 {
-    *entries = (hal_plugin_entries){
-        .instance = instance, .size = table->size, .abi = table->abi};
+    *entries = (hal_plugin_entries){.instance = instance, .size = table->size, .abi = table->abi};
 #define HAL_READ(entry) entries->entry = HAL_PLUGIN_HAS(table, entry) ? table->entry : 0;
     HAL_READ(name)
     HAL_READ(version)

@@ -307,6 +307,24 @@ TEST_WITH(trimming_gives_all_back, reset, NULL)
     assert_int_equal(mock->live_memories, 0);
 }
 
+/* By each queue for itself, also after it was destroyed and used again. */
+TEST_WITH(copies_of_all_queues_are_counted, reset, NULL)
+{
+    hal_buffer *buffer = mock_buffer(device, 4096);
+    char bytes[4096] = {0};
+    const uint64_t before = memory_now().copied_bytes;
+    for (int i = 0; i < 3; i++) {
+        hal_queue *other = mock_queue(device);
+        assert_ok(hal_queue_write(other, buffer, 0, bytes, 100));
+        assert_ok(hal_queue_write(queue, buffer, 0, bytes, 1000));
+        assert_ok(hal_queue_read(other, buffer, 8, 24, bytes));
+        assert_int_equal(memory_now().copied_bytes - before, (uint64_t)(i + 1) * 1124);
+        hal_queue_destroy(other);
+        assert_int_equal(memory_now().copied_bytes - before, (uint64_t)(i + 1) * 1124);
+    }
+    hal_buffer_release(buffer);
+}
+
 /* Promise 22: 100,000 calls. */
 TEST_WITH(processes_do_not_grow, reset, NULL)
 {

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <hal/cache.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -364,6 +365,68 @@ TEST_WITH(folders_that_are_read_only, reset, NULL)
 }
 
 /* Promise 11: all make the folder and the same entries at once. */
+/* A store of one entry. */
+typedef struct one_entry {
+    uint8_t key[HAL_CACHE_KEY_BYTES], data[512];
+    uint64_t bytes;
+    int loads, stores;
+} one_entry;
+
+static uint64_t entry_load(void *user, const uint8_t name[HAL_CACHE_KEY_BYTES], void *data,
+                           uint64_t capacity)
+{
+    one_entry *kept = user;
+    kept->loads++;
+    if (kept->bytes == 0 || memcmp(kept->key, name, sizeof kept->key) != 0) {
+        return 0;
+    }
+    if (capacity >= kept->bytes) {
+        memcpy(data, kept->data, kept->bytes);
+    }
+    return kept->bytes;
+}
+
+static void entry_store(void *user, const uint8_t name[HAL_CACHE_KEY_BYTES], const void *data,
+                        uint64_t bytes)
+{
+    one_entry *kept = user;
+    assert_in_range(bytes, 1, sizeof kept->data);
+    memcpy(kept->key, name, sizeof kept->key);
+    memcpy(kept->data, data, bytes);
+    kept->bytes = bytes;
+    kept->stores++;
+}
+
+TEST_WITH(the_program_keeps_entries_itself, reset, NULL)
+{
+    static one_entry kept;
+    const uint64_t other[2] = {1, 2};
+    assert_ok(store(key, "of the folder"));
+    assert_fails(hal_cache_set_callbacks(entry_load, NULL, &kept), HAL_ERROR_INVALID_ARGUMENT,
+                 "store");
+    assert_ok(hal_cache_set_callbacks(entry_load, entry_store, &kept));
+    setenv("HAL_CACHE_DIR", "off", 1);
+    assert_true(hal_cache_is_on());
+    expect(key, NULL);
+    assert_ok(store(key, "of the program"));
+    expect(key, "of the program");
+    expect(other, NULL);
+    assert_int_equal(kept.stores, 1);
+    for (uint64_t at = 0; at < kept.bytes; at += at < kept.bytes - 40 ? 13 : 1) {
+        kept.data[at] ^= 0x40;
+        expect(key, NULL);
+        kept.data[at] ^= 0x40;
+    }
+    for (kept.bytes--; kept.bytes > 0; kept.bytes /= 2) {
+        expect(key, NULL);
+    }
+    setenv("HAL_CACHE_DIR", folder, 1);
+    assert_ok(hal_cache_set_callbacks(NULL, NULL, NULL));
+    const int loads = kept.loads;
+    expect(key, "of the folder");
+    assert_int_equal(kept.loads, loads);
+}
+
 TEST_WITH(many_processes_may_race, reset, NULL)
 {
     enum { PROCESSES = 64, ROUNDS = 20, BYTES = 20000 };

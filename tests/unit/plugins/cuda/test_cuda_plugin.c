@@ -193,6 +193,31 @@ TEST_WITH(test_native_handles, begin, end)
           "expected one of CUcontext, CUdevice");
 }
 
+/* On the caller's stream, which stays; order with it by an event, which does not. */
+TEST_WITH(test_native_queues, begin, end)
+{
+    uint64_t stream = 0;
+    hal_plugin_queue *other = NULL;
+    does(plugin->queue_handle(queue, "CUstream", &stream));
+    submit(NULL, 0, NULL, 0, NULL, 0);
+    const uint32_t objects = mock->live_objects, waits = mock->event_waits;
+    does(plugin->queue_import(device, "CUstream", stream, &other));
+    uint64_t same = 0;
+    does(plugin->queue_handle(other, "CUstream", &same));
+    assert_int_equal(same, stream);
+    does(plugin->queue_wait_native(other, "CUstream", stream));
+    does(plugin->queue_block_native(other, "CUstream", stream));
+    assert_int_equal(mock->event_waits, waits + 2);
+    fails(plugin->queue_wait_native(other, "CUevent", stream), HAL_ERROR_UNSUPPORTED,
+          "expected one of CUstream");
+    fails(plugin->queue_import(device, "CUevent", stream, &other), HAL_ERROR_UNSUPPORTED,
+          "expected one of CUstream");
+    plugin->queue_destroy(device, other);
+    assert_int_equal(mock->live_objects, objects);
+    submit(NULL, 0, NULL, 0, NULL, 0);
+    does(plugin->wait(queue, value, UINT64_MAX));
+}
+
 /* With the counter and with events alone. */
 TEST_WITH(test_points, begin, end)
 {
