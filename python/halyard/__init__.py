@@ -11,14 +11,17 @@ python.md has the rules. Shapes are written as [n, m], with ... for any number o
 """
 from math import e, inf, nan, pi
 
-from . import _create, _device, _dtypes, _elementwise, _index, _linear, _move, _random, _reduce
+from . import _compile, _create, _device, _dtypes, _elementwise, _index, _kernel, _linear, _move
+from . import _random, _reduce
 from ._array import *
+from ._compile import *
 from ._create import *
 from ._device import *
 from ._dtypes import *
 from ._elementwise import *
 from ._index import *
 from ._info import __array_namespace_info__
+from ._kernel import *
 from ._linear import *
 from ._move import *
 from ._random import *
@@ -34,6 +37,6 @@ from . import _array
 
 __all__ = ["e", "inf", "nan", "pi", "newaxis", "linalg", "__array_namespace_info__",
            "__array_api_version__", "__version__"]
-for _part in (_array, _create, _device, _dtypes, _elementwise, _index, _linear, _move, _random,
-              _reduce):
+for _part in (_array, _compile, _create, _device, _dtypes, _elementwise, _index, _kernel, _linear,
+              _move, _random, _reduce):
     __all__ += _part.__all__

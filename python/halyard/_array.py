@@ -14,8 +14,8 @@ __all__ = ["Array", "evaluate"]
 
 _core.set_hooks(hook, make_error, dt.by_type)
 
-# DLDeviceType of the plugins' devices.
-DLPACK_KINDS = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8}
+# DLDeviceType of devices whose memory has no address for others.
+DLPACK_KINDS = {"opencl": 4, "vulkan": 7, "metal": 8}
 
 
 def evaluate(*arrays):
@@ -83,31 +83,40 @@ def _numpy(self, dtype=None, copy=None):
 
 
 def _dlpack(self, /, *, stream=None, max_version=None, dl_device=None, copy=None):
-    """A capsule of DLPack. On a processor it shares the array's memory, read-only; with another
-    device, for ``dl_device=(1, 0)``, with ``copy=True`` and for consumers older than DLPack 1.0,
-    which know no read-only memory, it is a copy in memory of the host."""
-    kind = DLPACK_KINDS.get(self.device._plugin, 0)
+    """A capsule of DLPack. On a processor and on the cuda plugin it shares the array's memory,
+    read-only; on other devices, for ``dl_device=(1, 0)`` and with ``copy=True`` it is a copy, in
+    memory of the host. Consumers older than DLPack 1.0, which know no read-only memory, get a copy.
+    On the cuda plugin the work that ``stream`` gets later comes after the array's; -1: no order."""
+    kind, _, _ = _core.dlpack_device(self._context)
     if dl_device is not None:
         wanted = int(getattr(dl_device[0], "value", dl_device[0]))
         if wanted != 1 and (wanted, dl_device[1]) != self.__dlpack_device__():
             raise BufferError(f"dl_device: expected the array's device or (1, 0), got {dl_device}")
+        to_host = wanted == 1
+    else:
+        to_host = False
     versioned = max_version is not None and max_version[0] >= 1
-    shares = kind == 1 and versioned
-    if kind != 1 and dl_device is None and copy is not True:
+    by_stream = kind == 2 and not to_host
+    if kind == 0 and not to_host and copy is not True:
         raise BufferError(f"the memory of {self.device} has no address that others can use: ask "
                           "for a copy on the host by dl_device=(1, 0)")
-    if copy is False and not shares and self.size and versioned:
+    copies = bool(copy) or not versioned or not (kind == 1 or by_stream)
+    if copy is False and copies and self.size and versioned:
         raise BufferError("copy: the export needs a copy, got False")
     try:
-        return _core.dlpack_export(self, bool(copy) or not shares, versioned)
+        if by_stream:
+            x = _core.copy(self) if copies else self
+            return _core.dlpack_export(x, False, versioned, 1 if stream is None else stream)
+        return _core.dlpack_export(self, copies, versioned, None)
     except Error as error:
         raise BufferError(str(error)) from error
 
 
 def _dlpack_device(self, /):
     """(kind, index) of the device in DLPack's terms."""
-    kind = DLPACK_KINDS.get(self.device._plugin, 12)
-    return (kind, 0 if kind == 1 else self.device._index)
+    kind, index, _ = _core.dlpack_device(self._context)
+    return (kind, index) if kind else (DLPACK_KINDS.get(self.device._plugin, 12),
+                                       self.device._index)
 
 
 def _transpose(self):

@@ -196,9 +196,10 @@ def _bytes(x):
 
 
 def from_dlpack(x, /, *, device=None, copy=None):
-    """An array of any object with ``__dlpack__``. On a processor it is the object's memory, which
-    stays alive and is never written: what its owner writes to it later is seen by what is computed
-    later. It is copied with ``copy=True``, and where the device cannot use it in place unless
+    """An array of any object with ``__dlpack__``. On a processor and on a device of the cuda plugin
+    it is the object's memory, which stays alive and is never written: what its owner writes to it
+    later is seen by what is computed later. On a GPU the object's library orders its stream before
+    the device's, without a wait of the host. Memory is copied with ``copy=True``, and where the device cannot use it in place unless
     ``copy=False``, which raises there."""
     if isinstance(x, Array):
         moved = to_device(x, device) if device is not None else x
@@ -207,10 +208,15 @@ def from_dlpack(x, /, *, device=None, copy=None):
         if copy is False:
             raise ValueError("from_dlpack: copy: another device needs a copy, got False")
         return moved
+    kind, index = (int(number) for number in x.__dlpack_device__())
+    if kind == 2 and device is None:
+        device = f"cuda:{index}"
     context = context_of(device)
-    kind = x.__dlpack_device__()[0]
-    if int(kind) in (1, 3):
+    own_kind, own_index, stream = _core.dlpack_device(context)
+    if kind in (1, 3):
         arguments = {}
+    elif (kind, index) == (own_kind, own_index) and copy is not True:
+        arguments = {"stream": stream}
     elif copy is False:
         raise BufferError("from_dlpack: copy: memory of another device is copied, got False")
     else:
@@ -218,7 +224,8 @@ def from_dlpack(x, /, *, device=None, copy=None):
     try:
         capsule = x.__dlpack__(max_version=(1, 3), **arguments)
     except TypeError:
-        capsule = x.__dlpack__()
+        arguments.pop("dl_device", None), arguments.pop("copy", None)
+        capsule = x.__dlpack__(**arguments)
     try:
         return _core.dlpack_import(context, capsule, 2 if copy is None else int(copy))
     except Error as error:

@@ -45,6 +45,10 @@ PyObject *core_wrap(context_object *context, ops_array *array);
 /* The array of a Python object, or null with TypeError. */
 array_object *core_array(PyObject *object);
 
+/* Reads a sequence of int: at most OPS_MAX_RANK values. Returns the count, or -1 with an
+ * exception. */
+int core_sequence(PyObject *sequence, int64_t values[OPS_MAX_RANK]);
+
 /* Flushes and waits for the queue. Signals are handled every 20 ms. False with an exception. */
 bool core_wait(context_object *context);
 
@@ -55,6 +59,6 @@ bool core_array_ready(PyObject *module);
 bool core_context_ready(PyObject *module);
 
 extern PyMethodDef core_operation_methods[], core_host_methods[], core_dlpack_methods[],
-    core_linalg_methods[];
+    core_linalg_methods[], core_graph_methods[];
 
 #endif

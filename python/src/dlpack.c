@@ -32,23 +32,32 @@ static void capsule_free(PyObject *capsule)
     }
 }
 
-/* (x, copy, versioned): a capsule. */
+/* (x, copy, versioned, stream): a capsule. With a stream, a number, the host does not wait. */
 static PyObject *dlpack_export(PyObject *module, PyObject *arguments)
 {
     (void)module;
     array_object *x;
     int copy, versioned;
-    if (!PyArg_ParseTuple(arguments, "O!pp", core_array_type, &x, &copy, &versioned)) {
+    PyObject *number;
+    if (!PyArg_ParseTuple(arguments, "O!ppO", core_array_type, &x, &copy, &versioned, &number)) {
+        return NULL;
+    }
+    const bool has_stream = number != Py_None;
+    const long long stream = has_stream ? PyLong_AsLongLong(number) : 0;
+    if (PyErr_Occurred()) {
         return NULL;
     }
     ops_tensor tensor;
+    ops_context *ops = x->context->ops;
     ops_dlpack_managed *managed = NULL;
     hal_status status = ops_array_get_tensor(x->array, &tensor);
-    if (status == HAL_OK && !core_wait(x->context)) {
+    if (status == HAL_OK && !has_stream && !core_wait(x->context)) {
         return NULL;
     }
-    status =
-        status == HAL_OK ? ops_tensor_to_dlpack(x->context->ops, &tensor, copy, &managed) : status;
+    if (status == HAL_OK) {
+        status = has_stream ? ops_tensor_to_dlpack_stream(ops, &tensor, stream, &managed)
+                            : ops_tensor_to_dlpack(ops, &tensor, copy, &managed);
+    }
     if (status != HAL_OK) {
         return core_raise(status);
     }
@@ -144,8 +153,26 @@ static PyObject *dlpack_import(PyObject *module, PyObject *arguments)
     return made;
 }
 
+/* (context): (kind, index) of its memory in DLPack's terms, and the number of its stream. */
+static PyObject *dlpack_device(PyObject *module, PyObject *object)
+{
+    (void)module;
+    if (!PyObject_TypeCheck(object, core_context_type)) {
+        PyErr_SetString(PyExc_TypeError, "expected a context");
+        return NULL;
+    }
+    ops_context *ops = ((context_object *)object)->ops;
+    const ops_dlpack_device device = ops_dlpack_device_of(ops);
+    int64_t stream = 0;
+    const hal_status status = ops_dlpack_get_stream(ops, &stream);
+    return status == HAL_OK ? Py_BuildValue("iiL", (int)device.kind, (int)device.index,
+                                            (long long)stream)
+                            : core_raise(status);
+}
+
 PyMethodDef core_dlpack_methods[] = {
-    {"dlpack_export", dlpack_export, METH_VARARGS, "(x, copy, versioned)"},
+    {"dlpack_export", dlpack_export, METH_VARARGS, "(x, copy, versioned, stream)"},
+    {"dlpack_device", dlpack_device, METH_O, "(context): kind, index, stream"},
     {"dlpack_import", dlpack_import, METH_VARARGS, "(context, capsule, copy)"},
     {NULL, NULL, 0, NULL},
 };

@@ -6,9 +6,7 @@
 
 /* ---- Arguments ---- */
 
-/* Reads a sequence of int: at most OPS_MAX_RANK values. Returns the count, or -1 with an
- * exception. */
-static int sequence_read(PyObject *sequence, int64_t values[OPS_MAX_RANK])
+int core_sequence(PyObject *sequence, int64_t values[OPS_MAX_RANK])
 {
     const Py_ssize_t count = PySequence_Size(sequence);
     if (count < 0) {
@@ -40,7 +38,7 @@ static bool shaped_parse(PyObject *arguments, const char *format, context_object
                           second, third)) {
         return false;
     }
-    *rank = sequence_read(sequence, shape);
+    *rank = core_sequence(sequence, shape);
     return *rank >= 0;
 }
 
@@ -197,7 +195,7 @@ static PyObject *operation_random(PyObject *module, PyObject *arguments)
                           &seed, &stream, &first, &second, &is_normal)) {
         return NULL;
     }
-    const int rank = sequence_read(sequence, shape);
+    const int rank = core_sequence(sequence, shape);
     if (rank < 0) {
         return NULL;
     }
@@ -324,7 +322,7 @@ static PyObject *operation_permute(PyObject *module, PyObject *arguments)
     int64_t axes[OPS_MAX_RANK];
     int32_t narrow[OPS_MAX_RANK];
     if (!PyArg_ParseTuple(arguments, "O!O", core_array_type, &x, &sequence) ||
-        sequence_read(sequence, axes) < 0) {
+        core_sequence(sequence, axes) < 0) {
         return NULL;
     }
     for (uint32_t i = 0; i < ops_array_get_rank(x->array); i++) {
@@ -342,7 +340,7 @@ static PyObject *shaped(PyObject *arguments,
     if (!PyArg_ParseTuple(arguments, "O!O", core_array_type, &x, &sequence)) {
         return NULL;
     }
-    const int rank = sequence_read(sequence, shape);
+    const int rank = core_sequence(sequence, shape);
     return rank < 0 ? NULL : core_wrap(x->context, function(x->array, (uint32_t)rank, shape));
 }
 

@@ -2,7 +2,9 @@
 #include <ops/dlpack.h>
 
 #include "tensor/context.h"
+#include "tensor/returns.h"
 
+#include <hal/native.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +44,52 @@ hal_type ops_dlpack_get_type(ops_dlpack_type type)
     return HAL_TYPE_NONE;
 }
 
+/* ---- Devices ---- */
+
+/* Native addresses are multiples of this, by what the cuda plugin imports. */
+#define CUDA_ALIGNMENT UINT64_C(16)
+#define STREAM_TYPE "CUstream"
+
+/* The driver's number of a device of the cuda plugin. False for other devices. */
+static bool cuda_ordinal(const ops_context *context, int32_t *ordinal)
+{
+    uint64_t number = 0;
+    if (strcmp(hal_device_get_plugin_name(context->device), "cuda") != 0 ||
+        hal_device_get_native(context->device, "CUdevice", &number) != HAL_OK) {
+        return false;
+    }
+    *ordinal = (int32_t)number;
+    return true;
+}
+
+ops_dlpack_device ops_dlpack_device_of(const ops_context *context)
+{
+    const uint32_t needed = HAL_FEATURE_MAP_DEVICE | HAL_FEATURE_ZERO_COPY;
+    ops_dlpack_device device = {0, 0};
+    if (context && cuda_ordinal(context, &device.index)) {
+        device.kind = OPS_DLPACK_CUDA;
+    } else if (context && context->info->kind == HAL_DEVICE_CPU &&
+               (context->info->features & needed) == needed) {
+        device.kind = OPS_DLPACK_HOST;
+    }
+    return device;
+}
+
+hal_status ops_dlpack_get_stream(ops_context *context, int64_t *stream)
+{
+    uint64_t handle = 0;
+    if (!context || !stream) {
+        return ops_invalid("ops_dlpack_get_stream: %s: expected a pointer, got null",
+                           context ? "stream" : "context");
+    }
+    *stream = OPS_DLPACK_NO_STREAM;
+    if (ops_dlpack_device_of(context).kind == OPS_DLPACK_CUDA) {
+        HAL_TRY(hal_queue_get_native(context->queue, STREAM_TYPE, &handle));
+        *stream = (int64_t)handle;
+    }
+    return HAL_OK;
+}
+
 /* ---- Export ---- */
 
 /* An export: what the consumer sees, and what keeps the elements alive. */
@@ -49,95 +97,135 @@ typedef struct dlpack_export {
     ops_dlpack_managed managed; /* the first member: destroy gets its address */
     int64_t shape[OPS_MAX_RANK];
     int64_t strides[OPS_MAX_RANK];
-    hal_buffer *buffer; /* a reference; null for a copy */
-    void *elements;     /* of a copy */
+    hal_buffer *buffer;   /* a reference; null for a copy */
+    void *elements;       /* of a copy */
+    ops_returns *returns; /* null: the buffer is released without a wait */
+    uint64_t stream;      /* of the consumer, with `returns` */
 } dlpack_export;
 
 static void dlpack_export_destroy(ops_dlpack_managed *managed)
 {
     if (managed) {
         dlpack_export *export = (dlpack_export *)managed;
-        hal_buffer_release(export->buffer);
+        if (export->returns && export->buffer) {
+            ops_returns_give(export->returns, export->buffer, STREAM_TYPE, export->stream);
+        } else {
+            hal_buffer_release(export->buffer);
+        }
+        ops_returns_unref(export->returns);
         free(export->elements);
         free(export);
     }
 }
 
-/* The address of a buffer that the host and the kernels share. On a processor it stays valid as
- * long as the buffer (hal/buffer.h). */
-static hal_status buffer_address(ops_context *context, hal_buffer *buffer, void **address)
+/* The address of a buffer for consumers of the context's kind of device. On a processor it stays
+ * valid as long as the buffer (hal/buffer.h). */
+static hal_status buffer_address(ops_context *context, hal_buffer *buffer, int32_t kind,
+                                 void **address)
 {
-    const uint32_t needed = HAL_FEATURE_MAP_DEVICE | HAL_FEATURE_ZERO_COPY;
-    if (context->info->kind != HAL_DEVICE_CPU || (context->info->features & needed) != needed) {
+    if (kind == OPS_DLPACK_CUDA) {
+        hal_memory_handle handle = {.size = sizeof handle};
+        HAL_TRY(hal_buffer_export(buffer, HAL_HANDLE_NATIVE, &handle));
+        *address = (void *)(uintptr_t)(handle.handle + handle.offset);
+        return HAL_OK;
+    }
+    if (kind != OPS_DLPACK_HOST) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                              "ops_tensor_to_dlpack: copy: expected 1, as the memory of %s is not "
-                              "the process's, got 0",
+                              "ops_tensor_to_dlpack: copy: expected 1, as the memory of %s has no "
+                              "address that others can use, got 0",
                               context->info->name);
     }
-    HAL_TRY(hal_queue_wait(context->queue, HAL_WAIT_FOREVER));
     HAL_TRY(hal_buffer_map_begin(buffer, address));
     return hal_buffer_map_end(buffer);
 }
 
-static hal_status export_fill(dlpack_export *export, ops_context *context, const ops_tensor *tensor,
-                              int copy)
+static hal_status export_copy(dlpack_export *export, ops_context *context, const ops_tensor *tensor)
 {
-    ops_tensor layout = *tensor;
-    if (copy) {
-        layout = ops_row_major(tensor);
-        const uint64_t bytes =
-            (uint64_t)ops_tensor_get_element_count(tensor) * (types[tensor->type].bits / 8u);
-        export->elements = malloc(bytes ? bytes : 1);
-        if (!export->elements) {
-            return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
-                                  "ops_tensor_to_dlpack: %llu bytes of host memory",
-                                  (unsigned long long)bytes);
-        }
-        HAL_TRY(ops_tensor_read(context, tensor, bytes, export->elements));
-        export->managed.tensor.data = export->elements;
-        export->managed.flags = OPS_DLPACK_COPIED;
-    } else {
-        HAL_TRY(buffer_address(context, tensor->buffer, &export->managed.tensor.data));
-        export->buffer = hal_buffer_retain(tensor->buffer);
-        export->managed.tensor.byte_offset =
-            (uint64_t)tensor->offset * (types[tensor->type].bits / 8u);
-        export->managed.flags = OPS_DLPACK_READ_ONLY;
+    const uint64_t bytes =
+        (uint64_t)ops_tensor_get_element_count(tensor) * (types[tensor->type].bits / 8u);
+    export->elements = malloc(bytes ? bytes : 1);
+    if (!export->elements) {
+        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY,
+                              "ops_tensor_to_dlpack: %llu bytes of host memory",
+                              (unsigned long long)bytes);
     }
-    memcpy(export->shape, layout.shape, sizeof export->shape);
-    memcpy(export->strides, layout.stride, sizeof export->strides);
+    HAL_TRY(ops_tensor_read(context, tensor, bytes, export->elements));
+    export->managed.tensor.data = export->elements;
+    export->managed.tensor.device.kind = OPS_DLPACK_HOST;
+    export->managed.flags = OPS_DLPACK_COPIED;
     return HAL_OK;
 }
 
-hal_status ops_tensor_to_dlpack(ops_context *context, const ops_tensor *tensor, int copy,
-                                ops_dlpack_managed **managed)
+/* With a stream the consumer's work and hal's get an order, else the host waits. */
+static hal_status export_share(dlpack_export *export, ops_context *context,
+                               const ops_tensor *tensor, const int64_t *stream)
+{
+    ops_dlpack_tensor *shared = &export->managed.tensor;
+    shared->device = ops_dlpack_device_of(context);
+    const bool has_stream = stream && shared->device.kind == OPS_DLPACK_CUDA;
+    if (!has_stream) {
+        HAL_TRY(hal_queue_wait(context->queue, HAL_WAIT_FOREVER));
+    }
+    HAL_TRY(buffer_address(context, tensor->buffer, shared->device.kind, &shared->data));
+    if (has_stream && *stream != OPS_DLPACK_NO_STREAM) {
+        if (!context->returns && !(context->returns = ops_returns_create(context->device))) {
+            return HAL_ERROR_OUT_OF_MEMORY;
+        }
+        export->stream = (uint64_t)*stream;
+        HAL_TRY(hal_queue_block_native(context->queue, STREAM_TYPE, export->stream));
+        export->returns = ops_returns_ref(context->returns);
+    }
+    export->buffer = hal_buffer_retain(tensor->buffer);
+    shared->byte_offset = (uint64_t)tensor->offset * (types[tensor->type].bits / 8u);
+    export->managed.flags = OPS_DLPACK_READ_ONLY;
+    return HAL_OK;
+}
+
+static hal_status export_make(const char *function, ops_context *context, const ops_tensor *tensor,
+                              int copy, const int64_t *stream, ops_dlpack_managed **managed)
 {
     if (!context || !managed) {
-        return ops_invalid("ops_tensor_to_dlpack: %s: expected a pointer, got null",
+        return ops_invalid("%s: %s: expected a pointer, got null", function,
                            context ? "managed" : "context");
     }
     *managed = NULL;
-    HAL_TRY(ops_check_tensor(context, "ops_tensor_to_dlpack", "tensor", tensor));
+    HAL_TRY(ops_check_tensor(context, function, "tensor", tensor));
     dlpack_export *export = calloc(1, sizeof *export);
     if (!export) {
-        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "ops_tensor_to_dlpack: an export");
+        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "%s: an export", function);
     }
     export->managed = (ops_dlpack_managed){
         .major = OPS_DLPACK_MAJOR,
         .minor = OPS_DLPACK_MINOR,
         .destroy = dlpack_export_destroy,
-        .tensor = {.device = {OPS_DLPACK_HOST, 0},
-                   .rank = (int32_t)tensor->rank,
+        .tensor = {.rank = (int32_t)tensor->rank,
                    .type = types[tensor->type],
                    .shape = export->shape,
                    .strides = export->strides},
     };
-    const hal_status status = export_fill(export, context, tensor, copy);
+    const ops_tensor layout = copy ? ops_row_major(tensor) : *tensor;
+    memcpy(export->shape, layout.shape, sizeof export->shape);
+    memcpy(export->strides, layout.stride, sizeof export->strides);
+    const hal_status status = copy ? export_copy(export, context, tensor)
+                                   : export_share(export, context, tensor, stream);
     if (status != HAL_OK) {
         dlpack_export_destroy(&export->managed);
         return status;
     }
     *managed = &export->managed;
     return HAL_OK;
+}
+
+hal_status ops_tensor_to_dlpack(ops_context *context, const ops_tensor *tensor, int copy,
+                                ops_dlpack_managed **managed)
+{
+    return export_make("ops_tensor_to_dlpack", context, tensor, copy, NULL, managed);
+}
+
+hal_status ops_tensor_to_dlpack_stream(ops_context *context, const ops_tensor *tensor,
+                                       int64_t stream, ops_dlpack_managed **managed)
+{
+    return export_make("ops_tensor_to_dlpack_stream", context, tensor, 0, &stream, managed);
 }
 
 /* ---- Import ---- */
@@ -162,7 +250,8 @@ static char *elements_pack(const ops_dlpack_tensor *source, const int64_t *strid
     return to;
 }
 
-static hal_status dlpack_check(const char *function, const ops_dlpack_tensor *source,
+/* `cuda`: memory of this device of the cuda plugin is allowed; negative: only that of the host. */
+static hal_status dlpack_check(const char *function, const ops_dlpack_tensor *source, int32_t cuda,
                                hal_type *type, uint64_t *bytes)
 {
     if (!source || source->rank < 0 || source->rank > (int32_t)OPS_MAX_RANK ||
@@ -170,11 +259,14 @@ static hal_status dlpack_check(const char *function, const ops_dlpack_tensor *so
         return ops_invalid("%s: source: expected a tensor of rank 0 to %u, got %s", function,
                            OPS_MAX_RANK, source ? "another rank, or no shape" : "null");
     }
-    if (source->device.kind != OPS_DLPACK_HOST && source->device.kind != OPS_DLPACK_PINNED) {
+    const bool is_own = source->device.kind == OPS_DLPACK_CUDA && source->device.index == cuda;
+    if (source->device.kind != OPS_DLPACK_HOST && source->device.kind != OPS_DLPACK_PINNED &&
+        !is_own) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                              "%s: source: expected memory of the host, got DLPack's device kind "
-                              "%d; export a copy for the host",
-                              function, (int)source->device.kind);
+                              "%s: source: expected memory of the host%s, got DLPack's device kind "
+                              "%d with index %d; export a copy for the host",
+                              function, cuda < 0 ? "" : " or of the context's device",
+                              (int)source->device.kind, (int)source->device.index);
     }
     *type = ops_dlpack_get_type(source->type);
     if (*type == HAL_TYPE_NONE) {
@@ -195,7 +287,7 @@ hal_status ops_tensor_from_dlpack(ops_context *context, const ops_dlpack_tensor 
     }
     hal_type type = HAL_TYPE_NONE;
     uint64_t bytes = 0;
-    HAL_TRY(dlpack_check("ops_tensor_from_dlpack", source, &type, &bytes));
+    HAL_TRY(dlpack_check("ops_tensor_from_dlpack", source, -1, &type, &bytes));
     int64_t strides[OPS_MAX_RANK], next = 1;
     bool is_row_major = true;
     for (int32_t i = source->rank; i-- > 0;) {
@@ -262,7 +354,9 @@ hal_status ops_tensor_share_dlpack(ops_context *context, const ops_dlpack_tensor
     }
     hal_type type = HAL_TYPE_NONE;
     uint64_t bytes = 0;
-    HAL_TRY(dlpack_check("ops_tensor_share_dlpack", source, &type, &bytes));
+    int32_t cuda = -1;
+    cuda = cuda_ordinal(context, &cuda) ? cuda : -1;
+    HAL_TRY(dlpack_check("ops_tensor_share_dlpack", source, cuda, &type, &bytes));
     if (bytes == 0) { /* an empty range has no address */
         HAL_TRY(ops_tensor_create(context, type, (uint32_t)source->rank, source->shape, tensor));
         if (release) {
@@ -276,6 +370,13 @@ hal_status ops_tensor_share_dlpack(ops_context *context, const ops_dlpack_tensor
                                 .access = flags & OPS_DLPACK_READ_ONLY ? HAL_ACCESS_READ
                                                                        : HAL_ACCESS_READ_WRITE};
     HAL_TRY(source_range(source, type, &view, &handle));
+    if (source->device.kind == OPS_DLPACK_CUDA) { /* allocations begin at multiples of 256 */
+        const uint64_t before = handle.handle % CUDA_ALIGNMENT;
+        handle.kind = HAL_HANDLE_NATIVE;
+        handle.handle -= before;
+        handle.bytes += before;
+        view.offset += (int64_t)(before / hal_type_size(type));
+    }
     const hal_status status =
         hal_buffer_import(context->device, &handle, release, user, &view.buffer);
     if (status == HAL_ERROR_INVALID_ARGUMENT) { /* a misaligned address or size */

@@ -3,6 +3,7 @@
 
 #include "compile_policy.h"
 #include "plan_recorder.h"
+#include "returns.h"
 
 #include <stdlib.h>
 
@@ -51,6 +52,7 @@ void ops_context_destroy(ops_context *context)
     ops_kernel_table_deinit(&context->kernels);
     free(context->plans);
     ops_scratch_release(&context->scratch);
+    ops_returns_unref(context->returns);
     for (uint32_t type = 0; type < HAL_TYPE_COUNT; type++) {
         for (uint32_t i = 0; i < OPS_UNARY_COUNT; i++) {
             ops_expression_destroy(context->unary[i][type]);
