@@ -120,9 +120,10 @@ def _dlpack_device(self, /):
 
 
 def _transpose(self):
-    if self.ndim != 2:
+    made = _core.quick_transpose(self)
+    if made is None:
         raise ValueError(f"T: expected a matrix, got the shape {self.shape}")
-    return matrix_transpose(self)
+    return made
 
 
 def _reduce_ex(self, protocol):

@@ -81,11 +81,15 @@ def dtype_of(x):
 
 
 def as_dtype(dtype):
-    """A DType, or one named by text, or one of Python's types bool, int and float."""
+    """A DType, or one named by text, a dtype of NumPy, or one of Python's types bool, int and
+    float."""
     if isinstance(dtype, DType):
         return dtype
-    found = {_bool: bool, _int: int64, _float: float32}.get(dtype) if isinstance(dtype, type) \
-        else by_name.get(str(dtype))
+    if isinstance(dtype, type):
+        found = {_bool: bool, _int: int64, _float: float32}.get(dtype) or \
+            by_name.get(dtype.__name__)
+    else:
+        found = by_name.get(str(dtype))
     if found is None:
         raise TypeError(f"expected a dtype of halyard, got {dtype!r}")
     return found
@@ -99,7 +103,7 @@ def isdtype(dtype, kind):
         return dtype is kind
     if kind not in _KINDS:
         raise ValueError(f"isdtype: kind: expected one of {sorted(_KINDS)}, got {kind!r}")
-    return dtype.kind in _KINDS[kind]
+    return as_dtype(dtype).kind in _KINDS[kind]
 
 
 _promotions = {}

@@ -59,7 +59,12 @@ def pair(function, x, y):
 # ---- Functions of one value ----
 
 def _float_function(name, ops_name, text):
+    number, quick = UNARY[ops_name], _core.quick_unary
+
     def function(x, /):
+        made = quick(number, x)
+        if made is not None:
+            return made
         check_array(name, x)
         if not dt.is_float(x.dtype):
             _refuse(name, x, "floats")
@@ -100,7 +105,12 @@ softplus = _float_function("softplus", "softplus", "log(1 + exp(x)), without ove
 
 
 def _number_function(name, ops_name, text):
+    number, quick = UNARY[ops_name], _core.quick_unary
+
     def function(x, /):
+        made = quick(number, x)
+        if made is not None:
+            return made
         check_array(name, x)
         if x.dtype is dt.bool:
             _refuse(name, x, "numbers")
@@ -186,7 +196,12 @@ def _truth(name, x):
 # ---- Functions of two values ----
 
 def _pair_function(name, ops_name, allowed, text):
+    number, quick = BINARY[ops_name], _core.quick_binary
+    takes_floats = allowed(dt.float32)
+
     def function(x1, x2, /):
+        if takes_floats and (made := quick(number, x1, x2)) is not None:
+            return made
         x1, x2 = pair(name, x1, x2)
         if not allowed(x1.dtype):
             _refuse(name, x1, "other dtypes")
@@ -466,6 +481,9 @@ def _limit(x, value, function):
 
 def where(condition, x1, x2, /):
     """x1 where ``condition`` (bool), else x2; one of these may be a number."""
+    made = _core.quick_where(condition, x1, x2)
+    if made is not None:
+        return made
     check_array("where", condition)
     if isinstance(x1, Array) or isinstance(x2, Array):
         x1, x2 = pair("where", x1, x2)

@@ -143,6 +143,9 @@ def getitem(x, key):
             raise IndexError(f"index {key} is out of bounds for axis 0 of length {length}")
         part = _core.slice(x, 0, key + length if key < 0 else key, 1, 1)
         return _core.reshape(part, shape[1:])
+    made = _core.quick_slice(x, key)
+    if made is not None:
+        return made
     parts = key if isinstance(key, tuple) else (key,)
     if any(isinstance(part, (Array, bool, list)) for part in parts):
         return _get_by_arrays(x, parts)

@@ -53,6 +53,9 @@ def _sum_dtype(dtype, wanted):
 
 def sum(x, /, *, axis=None, dtype=None, keepdims=False):
     """The sum along ``axis`` (None: all axes); of integers in 64 bits."""
+    made = _core.quick_reduce(SUM, x, axis, keepdims) if dtype is None else None
+    if made is not None:
+        return made
     check_array("sum", x)
     x = cast(x, _sum_dtype(x.dtype, dtype))
     axes = axes_of(x.ndim, axis)
@@ -63,6 +66,9 @@ def sum(x, /, *, axis=None, dtype=None, keepdims=False):
 
 def prod(x, /, *, axis=None, dtype=None, keepdims=False):
     """The product along ``axis`` (None: all axes); of integers in 64 bits."""
+    made = _core.quick_reduce(PRODUCT, x, axis, keepdims) if dtype is None else None
+    if made is not None:
+        return made
     check_array("prod", x)
     x = cast(x, _sum_dtype(x.dtype, dtype))
     axes = axes_of(x.ndim, axis)
@@ -73,6 +79,9 @@ def prod(x, /, *, axis=None, dtype=None, keepdims=False):
 
 def mean(x, /, *, axis=None, keepdims=False):
     """The mean along ``axis`` (None: all axes), of floats; NaN of nothing."""
+    made = _core.quick_reduce(MEAN, x, axis, keepdims)
+    if made is not None:
+        return made
     check_array("mean", x)
     if not dt.is_float(x.dtype):
         raise TypeError(f"mean: expected floats, got an array of {x.dtype}")
@@ -102,6 +111,9 @@ def std(x, /, *, axis=None, correction=0.0, keepdims=False):
 
 
 def _extreme(name, x, reduction, axis, keepdims):
+    made = _core.quick_reduce(reduction, x, axis, keepdims)
+    if made is not None:
+        return made
     check_array(name, x)
     axes = axes_of(x.ndim, axis)
     shape = _result_shape(x, axes, keepdims)

@@ -1,6 +1,6 @@
 """The standard's linear algebra. Products and norms are computed on the device; factorisations, of
-which ops has none, on the host in double precision (src/linalg.c). eig and eigvals are absent, as
-there are no complex numbers."""
+which ops has none, on the host in double precision (src/linalg.c). eig and eigvals raise
+Unsupported, as there are no complex numbers."""
 import builtins as _builtins
 import math as _math
 from collections import namedtuple as _namedtuple
@@ -8,6 +8,7 @@ from collections import namedtuple as _namedtuple
 from . import _core
 from . import _dtypes as dt
 from ._create import cast, eye, filled
+from ._device import Unsupported
 from ._elementwise import abs, check_array, exp, sqrt, where
 from ._linear import matmul, tensordot, vecdot
 from ._index import take_along_axis
@@ -15,9 +16,10 @@ from ._move import (axes_of, axis_of, broadcast_arrays, broadcast_shapes, concat
                     stack)
 from ._reduce import argsort, max, min, sum
 
-__all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul",
-           "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr",
-           "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm"]
+__all__ = ["cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
+           "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose",
+           "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
+           "trace", "vecdot", "vector_norm"]
 
 _greatest, _least = _builtins.max, _builtins.min
 
@@ -212,6 +214,17 @@ def qr(x, /, *, mode="reduced"):
     q, r = q[:, :, :k], r[:, :k, :]
     return qr_result(cast(_core.reshape(q, shape + (n, k)), x.dtype),
                      cast(_core.reshape(r, shape + (k, m)), x.dtype))
+
+
+def eig(x, /):
+    """Raises Unsupported: the results are complex. ``eigh`` takes symmetric matrices."""
+    raise Unsupported("eig: expected a device with complex numbers, which halyard has not: eigh "
+                      "and svd are there")
+
+
+def eigvals(x, /):
+    """Raises Unsupported, as ``eig``."""
+    eig(x)
 
 
 def eigh(x, /):

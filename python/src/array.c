@@ -189,10 +189,9 @@ static PyObject *operate(const array_operator *operator, PyObject * x, PyObject 
     return PyObject_CallFunction(core_hook.binary, "sOO", operator->name, x, y);
 }
 
-/* In place: the array takes the result's elements; its type and shape stay. */
-static PyObject *operate_in_place(const array_operator *operator, PyObject * x, PyObject *y)
+/* In place: the array takes the elements of `made`; its type and shape stay. */
+static PyObject *take_in_place(const char *name, PyObject *x, PyObject *made)
 {
-    PyObject *made = operate(operator, x, y);
     if (!made || made == Py_NotImplemented) {
         return made;
     }
@@ -207,7 +206,7 @@ static PyObject *operate_in_place(const array_operator *operator, PyObject * x, 
     if (!same) {
         PyErr_Format(PyExc_TypeError,
                      "%s in place: the result has another dtype, shape or device than the array",
-                     operator->name);
+                     name);
         Py_DECREF(made);
         return NULL;
     }
@@ -229,7 +228,7 @@ static PyObject *operate_in_place(const array_operator *operator, PyObject * x, 
     OPERATOR(name, FUNCTION, TYPES, SCALAR)                    \
     static PyObject *in_place_##name(PyObject *x, PyObject *y) \
     {                                                          \
-        return operate_in_place(&name##_operator, x, y);       \
+        return take_in_place(#name, x, operate(&name##_operator, x, y)); \
     }
 
 ARITHMETIC(add, ADD, FLOATS | INTEGERS, true)
@@ -243,7 +242,6 @@ ARITHMETIC(bitwise_or, OR, INTEGERS | BIT(BOOL), false)
 ARITHMETIC(bitwise_xor, XOR, INTEGERS | BIT(BOOL), false)
 ARITHMETIC(bitwise_left_shift, SHL, 0, false)
 ARITHMETIC(bitwise_right_shift, SHR, 0, false)
-ARITHMETIC(matmul, MUL, 0, false)
 ARITHMETIC(pow, POW, FLOATS, true)
 OPERATOR(equal, EQ, ANY, true)
 OPERATOR(not_equal, NE, ANY, true)
@@ -251,6 +249,20 @@ OPERATOR(less, LT, FLOATS | INTEGERS, true)
 OPERATOR(less_equal, LE, FLOATS | INTEGERS, true)
 OPERATOR(greater, GT, FLOATS | INTEGERS, true)
 OPERATOR(greater_equal, GE, FLOATS | INTEGERS, true)
+
+static PyObject *operator_matmul(PyObject *x, PyObject *y)
+{
+    if (!core_is_plain_product(x, y)) {
+        return PyObject_CallFunction(core_hook.binary, "sOO", "matmul", x, y);
+    }
+    array_object *left = (array_object *)x, *right = (array_object *)y;
+    return core_wrap(left->context, ops_array_matmul(left->array, right->array, HAL_GEMM_STRICT));
+}
+
+static PyObject *in_place_matmul(PyObject *x, PyObject *y)
+{
+    return take_in_place("matmul", x, operator_matmul(x, y));
+}
 
 static PyObject *operator_power(PyObject *x, PyObject *y, PyObject *modulus)
 {

@@ -49,6 +49,9 @@ array_object *core_array(PyObject *object);
  * exception. */
 int core_sequence(PyObject *sequence, int64_t values[OPS_MAX_RANK]);
 
+/* Whether the operands are two matrices of one type of floats and one device that fit. */
+bool core_is_plain_product(PyObject *x, PyObject *y);
+
 /* Flushes and waits for the queue. Signals are handled every 20 ms. False with an exception. */
 bool core_wait(context_object *context);
 
@@ -59,6 +62,6 @@ bool core_array_ready(PyObject *module);
 bool core_context_ready(PyObject *module);
 
 extern PyMethodDef core_operation_methods[], core_host_methods[], core_dlpack_methods[],
-    core_linalg_methods[], core_graph_methods[];
+    core_linalg_methods[], core_graph_methods[], core_quick_methods[];
 
 #endif

@@ -120,6 +120,7 @@ PyMODINIT_FUNC PyInit__core(void)
         PyModule_AddFunctions(module, core_linalg_methods) != 0 ||
         PyModule_AddFunctions(module, core_dlpack_methods) != 0 ||
         PyModule_AddFunctions(module, core_graph_methods) != 0 ||
+        PyModule_AddFunctions(module, core_quick_methods) != 0 ||
         !module_add_functions(module, "UNARY", OPS_UNARY_COUNT, unary_name) ||
         !module_add_functions(module, "BINARY", OPS_BINARY_COUNT, binary_name)) {
         Py_XDECREF(module);

@@ -116,6 +116,7 @@ TEST_WITH(exports_have_an_order_with_a_stream, begin, end)
     assert_true(cuda->event_waits > waits);
     cuda->hold = 0;
     assert_ok(ops_tensor_from_host(context, HAL_TYPE_U32, 1, shape, words, &tensor));
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
     waits = cuda->event_waits;
     assert_ok(ops_tensor_to_dlpack_stream(context, &tensor, OPS_DLPACK_NO_STREAM, &managed));
     managed->destroy(managed);
