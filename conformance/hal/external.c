@@ -399,6 +399,7 @@ static void descriptor(case_run *run, const void *parameters)
 {
     const hal_handle_kind kind = (hal_handle_kind) * (const uint32_t *)parameters;
     hal_buffer *first = NULL, *second = NULL;
+    external_claim(run, kind, false);
     external_claim(run, kind, true);
     case_ok(run, hal_buffer_create_shareable(run->device, kind, BYTES, &first),
             "hal_buffer_create_shareable");

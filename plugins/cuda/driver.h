@@ -11,6 +11,7 @@ typedef int cuda_device; /* ordinal */
 typedef uint64_t cuda_address;
 typedef struct CUctx_st *cuda_context;
 typedef struct CUstream_st *cuda_stream;
+typedef struct CUextMemory_st *cuda_shared_memory;
 typedef struct CUevent_st *cuda_event;
 typedef struct CUlinkState_st *cuda_linker;
 typedef struct CUmod_st *cuda_module;
@@ -47,6 +48,26 @@ typedef struct cuda_rows {
     cuda_rows_side source, target;
     size_t width, height;
 } cuda_rows;
+
+/* CUDA_EXTERNAL_MEMORY_HANDLE_DESC of a descriptor, and CUDA_EXTERNAL_MEMORY_BUFFER_DESC. */
+typedef struct cuda_shared_handle {
+    int kind; /* CUDA_SHARED_OPAQUE_FD */
+    union {
+        int descriptor;
+        void *pointers[2];
+    } handle;
+    unsigned long long bytes;
+    unsigned flags;
+    unsigned reserved[16];
+} cuda_shared_handle;
+
+typedef struct cuda_shared_range {
+    unsigned long long offset, bytes;
+    unsigned flags;
+    unsigned reserved[16];
+} cuda_shared_range;
+
+enum { CUDA_SHARED_OPAQUE_FD = 1 };
 
 /* CUDA_KERNEL_NODE_PARAMS. */
 typedef struct cuda_node_launch {

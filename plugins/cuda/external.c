@@ -1,5 +1,5 @@
-/* Memory that others own: addresses of the context, and memory of the host, which is registered
- * for the time of the import. */
+/* Memory that others own: addresses of the context, memory of the host, which is registered for the
+ * time of the import, and memory of another API of the same GPU by a descriptor. */
 #include "external.h"
 
 #include "kernel.h"
@@ -15,7 +15,10 @@ hal_status cuda_external_info(hal_plugin_device *device, hal_external_info *info
     const cuda_driver *cu = cuda_functions();
     const bool registers = cu->cuMemHostRegister_v2 && cu->cuMemHostUnregister;
     info->export_kinds = HAL_HANDLE_BIT(HAL_HANDLE_NATIVE);
-    info->import_kinds = info->export_kinds | (registers ? HAL_HANDLE_BIT(HAL_HANDLE_HOST) : 0);
+    const bool shares = cu->cuImportExternalMemory && cu->cuExternalMemoryGetMappedBuffer &&
+                        cu->cuDestroyExternalMemory;
+    info->import_kinds = info->export_kinds | (registers ? HAL_HANDLE_BIT(HAL_HANDLE_HOST) : 0) |
+                         (shares ? HAL_HANDLE_BIT(HAL_HANDLE_OPAQUE_FD) : 0);
     info->host_alignment = ADDRESS_ALIGNMENT;
     info->host_granularity = 1;
     return HAL_OK;
@@ -32,12 +35,40 @@ static hal_status import_host(hal_plugin_memory *made, bool reads_only)
     return status;
 }
 
+/* The driver owns the descriptor once it has imported it. `memory` of the handle: the size of the
+ * whole allocation, where the exporter tells it. */
+static hal_status import_descriptor(hal_plugin_memory *made, const hal_memory_handle *handle)
+{
+    const cuda_driver *cu = cuda_functions();
+    const uint64_t end = handle->offset + handle->bytes;
+    const cuda_shared_handle shared = {.kind = CUDA_SHARED_OPAQUE_FD,
+                                       .handle = {.descriptor = (int)handle->handle},
+                                       .bytes = handle->memory >= end ? handle->memory : end};
+    const cuda_shared_range range = {.offset = handle->offset, .bytes = handle->bytes};
+    made->owner = CUDA_MEMORY_SHARED;
+    HAL_TRY(cuda_context_push(made->device));
+    cuda_result result = cu->cuImportExternalMemory(&made->shared, &shared);
+    if (result == 0) {
+        result = cu->cuExternalMemoryGetMappedBuffer(&made->address, made->shared, &range);
+        if (result != 0) {
+            cu->cuDestroyExternalMemory(made->shared);
+        }
+    }
+    cuda_context_pop();
+    return result == 0 ? HAL_OK
+                       : kit_fail(HAL_ERROR_UNSUPPORTED,
+                                  "cuda: memory_import: the driver refuses the descriptor %d with "
+                                  "%llu bytes (result %d)",
+                                  shared.handle.descriptor, shared.bytes, (int)result);
+}
+
 hal_status cuda_memory_import(hal_plugin_device *device, const hal_memory_handle *handle,
                               hal_plugin_memory **memory)
 {
     *memory = NULL;
     const uint64_t address = handle->handle + handle->offset;
-    if (address % ADDRESS_ALIGNMENT != 0) {
+    const bool is_address = handle->kind != HAL_HANDLE_OPAQUE_FD;
+    if (is_address && address % ADDRESS_ALIGNMENT != 0) {
         return kit_fail(HAL_ERROR_UNSUPPORTED,
                         "cuda: memory_import: expected an address that is a multiple of %d",
                         ADDRESS_ALIGNMENT);
@@ -50,12 +81,15 @@ hal_status cuda_memory_import(hal_plugin_device *device, const hal_memory_handle
                                 .address = address,
                                 .bytes = handle->bytes,
                                 .owner = CUDA_MEMORY_NATIVE};
+    hal_status status = HAL_OK;
     if (handle->kind == HAL_HANDLE_HOST) {
-        const hal_status status = import_host(made, handle->access == HAL_ACCESS_READ);
-        if (status != HAL_OK) {
-            free(made);
-            return status;
-        }
+        status = import_host(made, handle->access == HAL_ACCESS_READ);
+    } else if (!is_address) {
+        status = import_descriptor(made, handle);
+    }
+    if (status != HAL_OK) {
+        free(made);
+        return status;
     }
     *memory = made;
     return HAL_OK;

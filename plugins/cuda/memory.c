@@ -63,6 +63,9 @@ void cuda_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
     if (cuda_context_push(device) == HAL_OK) {
         if (memory->owner == CUDA_MEMORY_HOST) {
             cuda_unregister(memory->registration);
+        } else if (memory->owner == CUDA_MEMORY_SHARED) {
+            cuda_functions()->cuMemFree_v2(memory->address);
+            cuda_functions()->cuDestroyExternalMemory(memory->shared);
         } else if (memory->owner == CUDA_MEMORY_NATIVE) {
             /* its owner frees it */
         } else if (memory->pointer) {

@@ -8,7 +8,8 @@
 typedef enum cuda_memory_owner {
     CUDA_MEMORY_OWN,
     CUDA_MEMORY_NATIVE, /* of others, an address of the context */
-    CUDA_MEMORY_HOST    /* of others, memory of the host that is registered */
+    CUDA_MEMORY_HOST,   /* of others, memory of the host that is registered */
+    CUDA_MEMORY_SHARED  /* of another API, by a descriptor */
 } cuda_memory_owner;
 
 struct hal_plugin_memory {
@@ -17,6 +18,7 @@ struct hal_plugin_memory {
     void *pointer; /* in the host's address space; null for device memory */
     uint64_t bytes;
     cuda_memory_owner owner;
+    cuda_shared_memory shared;       /* of CUDA_MEMORY_SHARED */
     cuda_registration *registration; /* of CUDA_MEMORY_HOST; null: of others too */
 };
 

@@ -27,6 +27,10 @@ SYMBOL(cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags))
 SYMBOL(cuMemFreeHost, (void *pointer))
 OPTIONAL(cuMemHostRegister_v2, (void *pointer, size_t bytes, unsigned flags))
 OPTIONAL(cuMemHostUnregister, (void *pointer))
+OPTIONAL(cuImportExternalMemory, (cuda_shared_memory *memory, const cuda_shared_handle *handle))
+OPTIONAL(cuExternalMemoryGetMappedBuffer,
+         (cuda_address * address, cuda_shared_memory memory, const cuda_shared_range *range))
+OPTIONAL(cuDestroyExternalMemory, (cuda_shared_memory memory))
 SYMBOL(cuMemHostGetDevicePointer_v2, (cuda_address * address, void *pointer, unsigned flags))
 SYMBOL(cuMemcpyAsync, (cuda_address to, cuda_address from, size_t bytes, cuda_stream stream))
 SYMBOL(cuMemcpyPeerAsync, (cuda_address to, cuda_context to_context, cuda_address from,

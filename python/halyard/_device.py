@@ -1,10 +1,14 @@
 """Devices, the current one, errors, and what is known of the machine."""
+import json as _json
+import os as _os
+import shutil as _shutil
+import subprocess as _subprocess
 import threading as _threading
 
 from . import _core
 from . import _dtypes
 
-__all__ = ["Device", "devices", "info", "Error", "DeviceLost", "Unsupported", "default_device"]
+__all__ = ["Device", "conformance", "devices", "info", "Error", "DeviceLost", "Unsupported", "default_device"]
 
 
 class Error(RuntimeError):
@@ -191,3 +195,28 @@ def devices():
 def info():
     """What the machine has, a dict: plugins with their devices, why one is missing, the choice."""
     return _core.registry()
+
+
+def conformance(device=None, *, level="core", filter=None, quick=True, timeout=None):
+    """Tests a device by the program hal-conformance, in processes of their own: a dict with the
+    counts ``passed``, ``failed``, ``unsupported``, ``expected_failures`` and the list ``failures``
+    of (name, what happened). ``level`` is core, ops, stress or comm; ``filter`` chooses cases by
+    their names; ``quick`` takes a few that cover all of level core, in seconds. ``timeout`` is in
+    seconds; subprocess.TimeoutExpired ends it."""
+    device = default_device() if device is None else Device(device)
+    program = _os.path.join(_os.path.dirname(_core.__file__), "lib", "hal-conformance")
+    if not _os.path.exists(program):
+        program = _shutil.which("hal-conformance")
+    if program is None:
+        raise NotFound("conformance: the program hal-conformance is not installed")
+    command = [program, "--device", device.name, "--level", level, "--json", "-"]
+    command += ["--filter", filter] if filter is not None else ["--quick"] if quick else []
+    ran = _subprocess.run(command, stdout=_subprocess.PIPE, stderr=_subprocess.PIPE, text=True,
+                          timeout=timeout)
+    if not ran.stdout.startswith("{"):
+        raise Error(f"conformance: {ran.stderr.strip()[-1000:]}")
+    report = _json.loads(ran.stdout)
+    made = dict(report["summary"])
+    made["failures"] = [(case["name"], case["detail"]) for case in report["cases"]
+                        if case["status"] == "failed"]
+    return made

@@ -147,3 +147,44 @@ def test_text_is_that_of_numpy():
             a = numpy.asarray(a)
             x = hx.asarray(a)
             assert repr(x) == repr(a) and str(x) == str(a)
+
+
+def resident_kilobytes():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
+
+
+def test_a_million_arrays_leave_nothing():
+    with hx.Device("cpu") as device:
+        x = hx.ones(1024)
+
+        def make(count):
+            for _ in range(count):
+                x + 1.0
+            hx.evaluate(x)
+            device.synchronize()
+        make(100000)
+        gc.collect()
+        before = resident_kilobytes(), device.memory()["in_use_bytes"]
+        arrays = device.statistics()["arrays"]
+        make(1000000)
+        gc.collect()
+        assert device.memory()["in_use_bytes"] == before[1]
+        assert device.statistics()["arrays"] == arrays
+        assert resident_kilobytes() - before[0] < 2048
+
+
+def test_references_of_exchanges_are_exact():
+    import sys
+    with hx.Device("cpu") as device:
+        a, x = numpy.ones(1000, numpy.float32), hx.ones(1000)
+        hx.evaluate(x)
+        counts = sys.getrefcount(a), sys.getrefcount(x)
+        for _ in range(1000):
+            made = hx.from_dlpack(a)
+            shown = numpy.from_dlpack(x)
+            again = hx.from_dlpack(numpy.from_dlpack(made + 1))
+        assert sys.getrefcount(a) == counts[0] + 1
+        del made, shown, again
+        device.synchronize()
+        assert (sys.getrefcount(a), sys.getrefcount(x)) == counts

@@ -18,3 +18,11 @@ with hx.Device("cpu") as device:
     points[0] = 1.0
     nearest: hx.Array = hx.argmin(points @ points.T, axis=0)
     print(mean_distance(points, hx.zeros(3, dtype=hx.float64)), spectrum(points), 1 - points, nearest)
+
+step = hx.compile(lambda a: hx.tanh(a) + 1)
+z: hx.Array = step(points)
+kernel = hx.Kernel("twice", group=64)
+source, target = kernel.read("source", hx.float32), kernel.write("target", hx.float32)
+with kernel.when(kernel.global_id() < 3):
+    target[kernel.global_id()] = source[kernel.global_id()] * 2
+twice: hx.Array = kernel(points, 3, groups=1)

@@ -354,6 +354,33 @@ cuda_result cuMemHostUnregister(void *pointer)
     return forget(pointer);
 }
 
+/* A descriptor is a number, and its memory that of the mock: 0: there is none. */
+cuda_result cuImportExternalMemory(cuda_shared_memory *memory, const cuda_shared_handle *handle)
+{
+    if (handle->kind != CUDA_SHARED_OPAQUE_FD || handle->handle.descriptor != mock->descriptor) {
+        return CUDA_INVALID_VALUE;
+    }
+    mock->shared_bytes = handle->bytes;
+    mock->live_objects++;
+    *memory = (cuda_shared_memory)(void *)mock;
+    return 0;
+}
+
+cuda_result cuExternalMemoryGetMappedBuffer(cuda_address *address, cuda_shared_memory memory,
+                                            const cuda_shared_range *range)
+{
+    if (range->offset + range->bytes > mock->shared_bytes) {
+        return CUDA_INVALID_VALUE;
+    }
+    return cuMemAlloc_v2(address, range->bytes);
+}
+
+cuda_result cuDestroyExternalMemory(cuda_shared_memory memory)
+{
+    mock->live_objects--;
+    return 0;
+}
+
 cuda_result cuMemFreeHost(void *pointer)
 {
     const cuda_result result = forget(pointer);

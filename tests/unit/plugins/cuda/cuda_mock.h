@@ -43,6 +43,8 @@ typedef struct cuda_mock {
     int no_writes;         /* streams cannot write values */
     int graph_result;      /* of cuGraphInstantiateWithFlags */
     int event_result;      /* of cuEventCreate */
+    int descriptor;        /* that is imported */
+    uint64_t shared_bytes; /* of it, as the plugin said */
     uint64_t memory_limit;
     uint64_t memory;
     int stale_functions; /* launches or nodes whose module is gone */

@@ -78,7 +78,8 @@ TEST_WITH(test_external, begin, end)
     hal_external_info info = {.size = sizeof info};
     does(plugin->external_info(device, &info));
     assert_int_equal(info.import_kinds,
-                     HAL_HANDLE_BIT(HAL_HANDLE_HOST) | HAL_HANDLE_BIT(HAL_HANDLE_NATIVE));
+                     HAL_HANDLE_BIT(HAL_HANDLE_HOST) | HAL_HANDLE_BIT(HAL_HANDLE_NATIVE) |
+                         HAL_HANDLE_BIT(HAL_HANDLE_OPAQUE_FD));
     for (uint32_t kind = HAL_HANDLE_HOST; kind <= HAL_HANDLE_NATIVE; kind++) {
         hal_memory_handle handle = {.size = sizeof handle,
                                     .kind = kind,
@@ -109,6 +110,31 @@ TEST_WITH(test_external, begin, end)
                   "multiple of 16");
         }
     }
+}
+
+/* Of the whole allocation, where the exporter tells its size; what fails leaves nothing. */
+TEST_WITH(test_external_descriptor, begin, end)
+{
+    hal_memory_handle handle = {.size = sizeof handle,
+                                .kind = HAL_HANDLE_OPAQUE_FD,
+                                .handle = 41,
+                                .offset = 256,
+                                .bytes = 1024,
+                                .memory = 65536,
+                                .access = HAL_ACCESS_READ_WRITE};
+    hal_plugin_memory *memory = NULL;
+    const uint32_t objects = mock->live_objects;
+    mock->descriptor = 41;
+    does(plugin->memory_import(device, &handle, &memory));
+    assert_int_equal(mock->shared_bytes, 65536);
+    plugin->memory_free(device, memory);
+    handle.memory = 0;
+    does(plugin->memory_import(device, &handle, &memory));
+    assert_int_equal(mock->shared_bytes, 1280);
+    plugin->memory_free(device, memory);
+    handle.handle = 42;
+    fails(plugin->memory_import(device, &handle, &memory), HAL_ERROR_UNSUPPORTED, "descriptor 42");
+    assert_int_equal(mock->live_objects, objects);
 }
 
 /* The driver registers a page once: imports of the same pages share it, until the last one ends. */
