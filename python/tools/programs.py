@@ -66,12 +66,12 @@ def run(xp, program, inputs):
     return float(xp.sum(xp.tanh(values[-1])))
 
 
-def least(function, turns, seconds):
-    """The least time of one call, of `turns` measurements of about `seconds` each."""
-    start = time.perf_counter()
-    function()
-    once = time.perf_counter() - start
-    calls = max(1, int(seconds / max(once, 1e-7)))
+def measured(function, seconds):
+    """A function that measures one call over about `seconds`; as many seconds go before."""
+    start, calls = time.perf_counter(), 0
+    while time.perf_counter() - start < seconds or calls < 3:
+        function()
+        calls += 1
 
     def measure():
         begin = time.perf_counter()
@@ -89,8 +89,8 @@ def compare(program, shape, seed, turns):
     a, b = run(hx, program, ours), run(numpy, program, theirs)
     if not math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-3 * math.sqrt(numbers[0].size)):
         raise SystemExit(f"results differ: {a} and {b} of {program}")
-    first = least(lambda: run(hx, program, ours), turns, 0.01)
-    second = least(lambda: run(numpy, program, theirs), turns, 0.01)
+    first = measured(lambda: run(hx, program, ours), 0.01)
+    second = measured(lambda: run(numpy, program, theirs), 0.01)
     times = [(first(), second()) for _ in range(turns)]
     return min(t[0] for t in times), min(t[1] for t in times)
 
