@@ -21,6 +21,7 @@ hal_status cuda_external_info(hal_plugin_device *device, hal_external_info *info
                          (shares ? HAL_HANDLE_BIT(HAL_HANDLE_OPAQUE_FD) : 0);
     info->host_alignment = ADDRESS_ALIGNMENT;
     info->host_granularity = 1;
+    info->dlpack_kind = 2; /* kDLCUDA */
     return HAL_OK;
 }
 

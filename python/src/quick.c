@@ -1,5 +1,5 @@
 /* Functions of halyard._core that the functions of halyard/ try first: for arrays of floats, or of
- * one type, and plain arguments. They return None where the general way, in Python, is needed, which
+ * one type, and plain arguments. They return None where the general way in Python is needed, which
  * also raises the errors. */
 #include "core.h"
 

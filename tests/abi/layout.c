@@ -380,7 +380,7 @@ FIELD(hal_external_info, import_kinds, uint32_t, 4)
 FIELD(hal_external_info, export_kinds, uint32_t, 8)
 FIELD(hal_external_info, host_alignment, uint32_t, 12)
 FIELD(hal_external_info, host_granularity, uint32_t, 16)
-FIELD(hal_external_info, reserved, uint32_t, 20)
+FIELD(hal_external_info, dlpack_kind, uint32_t, 20)
 
 VALUE(HAL_LOG_ERROR, 1)
 VALUE(HAL_LOG_WARN, 2)

@@ -1,5 +1,5 @@
-/* Memory that one process exports as a descriptor is another process's memory: the second one, which
- * is forked before any device is opened, imports it, adds to it and ends; both see all writes.
+/* Memory that one process exports as a descriptor is another process's memory: the second one,
+ * which is forked before any device is opened, imports it and writes; both see all writes.
  * devices: lavapipe */
 #include "process.h"
 

@@ -28,9 +28,8 @@ HAL_API hal_status hal_kernel_get_native(hal_kernel *kernel, const char *type,
                                          HAL_OUT uint64_t *handle);
 
 /* Creates a queue whose batches run on a queue of the driver that the caller owns: after the work
- * that this had before the flush, and before the work that it gets afterwards. Cuda: "CUstream" (0,
- * 1 and 2 are the driver's own streams), opencl: "cl_command_queue" in order and of the device's
- * "cl_context".
+ * that this had before the flush, and before the work that it gets afterwards. "CUstream" (0, 1 and
+ * 2 are the driver's own streams), or "cl_command_queue" in order and of the device's "cl_context".
  * Ownership: the handle stays the caller's and is valid until hal_queue_destroy, which waits for
  * hal's batches. Threads: any.
  * Errors: INVALID_ARGUMENT for null; UNSUPPORTED for other types and queues, and on plugins without

@@ -146,7 +146,8 @@ typedef struct hal_external_info {
     uint32_t export_kinds;     /* HAL_HANDLE_BIT of kinds that are exported */
     uint32_t host_alignment;   /* of HOST: the address is a multiple, a power of two of bytes */
     uint32_t host_granularity; /* of HOST: the size is a multiple, a power of two of bytes */
-    uint32_t reserved;         /* 0 */
+    uint32_t dlpack_kind;      /* DLPack's number of devices whose consumers take exported native
+                                * handles as addresses; 0: none */
 } hal_external_info;
 
 /* ---- Matrix products of a plugin: hal_kernel_create_gemm ---- */

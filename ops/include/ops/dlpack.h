@@ -19,7 +19,7 @@ extern "C" {
 
 /* Kinds of devices whose memory this version reads or exports. */
 #define OPS_DLPACK_HOST 1   /* kDLCPU */
-#define OPS_DLPACK_CUDA 2   /* kDLCUDA: memory of a device of the cuda plugin */
+#define OPS_DLPACK_GPU 2    /* addresses of a GPU's driver that has streams, once kDLGPU */
 #define OPS_DLPACK_PINNED 3 /* memory of the host that a GPU's driver has pinned */
 
 /* Bits of ops_dlpack_managed.flags. */
@@ -66,7 +66,7 @@ HAL_API hal_type ops_dlpack_get_type(ops_dlpack_type type);
 #define OPS_DLPACK_DEFAULT_STREAM 1 /* the driver's default stream */
 
 /* The device in DLPack's terms whose memory an export without copy has; kind 0 where consumers
- * cannot address it. Threads: any. Errors: none. */
+ * cannot address it. Threads: the queue's. Errors: none. */
 HAL_API ops_dlpack_device ops_dlpack_device_of(const ops_context *context);
 
 /* The stream on which the context's work runs, for a producer that makes it wait for its own:
@@ -75,9 +75,9 @@ HAL_API ops_dlpack_device ops_dlpack_device_of(const ops_context *context);
 HAL_API hal_status ops_dlpack_get_stream(ops_context *context, HAL_OUT int64_t *stream);
 
 /* Exports a tensor after a wait for the queue's work. With `copy` 0 the memory is the tensor's,
- * with its strides: possible on a processor, whose kernels use the memory of the process, and on a
- * device of the cuda plugin. With `copy` 1 it is a row-major copy in memory of the host, from any device. The flags are READ_ONLY
- * or COPIED.
+ * with its strides: possible on a processor, whose kernels use the memory of the process, and where
+ * the device's native handles are addresses for DLPack. With `copy` 1 it is a row-major copy in
+ * memory of the host, from any device. The flags are READ_ONLY or COPIED.
  * Ownership: the caller's, until managed->destroy(managed). An export without copy holds a
  * reference to the buffer; nothing may be recorded that writes to the tensor until the export is
  * destroyed.
@@ -92,7 +92,8 @@ HAL_API hal_status ops_tensor_to_dlpack(ops_context *context, const ops_tensor *
  * When the consumer destroys the export, the memory is used again after what the stream has then,
  * so the stream stays valid until that. On a processor as ops_tensor_to_dlpack.
  *   stream  in DLPack's numbers
- * Ownership, threads, errors: as ops_tensor_to_dlpack and hal_queue_block_native. */
+ * Ownership: as ops_tensor_to_dlpack. Threads: the queue's.
+ * Errors: as ops_tensor_to_dlpack and hal_queue_block_native. */
 HAL_API hal_status ops_tensor_to_dlpack_stream(ops_context *context, const ops_tensor *tensor,
                                                int64_t stream,
                                                HAL_OUT ops_dlpack_managed **managed);
@@ -107,8 +108,8 @@ HAL_API hal_status ops_tensor_from_dlpack(ops_context *context, const ops_dlpack
                                           HAL_OUT ops_tensor *tensor);
 
 /* Creates a tensor in the memory of `source`, with its strides and without a copy, where the
- * device imports this memory (hal_device_get_external: processors do at any address of elements, a
- * device of the cuda plugin does with its own memory). Work sees what others write to the memory
+ * device imports this memory (hal_device_get_external: processors do at any address of elements,
+ * GPUs where their native handles are addresses). Work sees what others write to the memory
  * before it is submitted; writes of a GPU come before on the stream of ops_dlpack_get_stream.
  *   flags    OPS_DLPACK_READ_ONLY: calls that would write to the tensor fail
  *   release  called once with `user` when all references to the tensor's buffer were released and

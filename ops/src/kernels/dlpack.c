@@ -46,33 +46,25 @@ hal_type ops_dlpack_get_type(ops_dlpack_type type)
 
 /* ---- Devices ---- */
 
-/* Native addresses are multiples of this, by what the cuda plugin imports. */
-#define CUDA_ALIGNMENT UINT64_C(16)
+/* Addresses of native handles are imported at multiples of this; the type of DLPack's streams. */
+#define NATIVE_ALIGNMENT UINT64_C(16)
 #define STREAM_TYPE "CUstream"
-
-/* The driver's number of a device of the cuda plugin. False for other devices. */
-static bool cuda_ordinal(const ops_context *context, int32_t *ordinal)
-{
-    uint64_t number = 0;
-    if (strcmp(hal_device_get_plugin_name(context->device), "cuda") != 0 ||
-        hal_device_get_native(context->device, "CUdevice", &number) != HAL_OK) {
-        return false;
-    }
-    *ordinal = (int32_t)number;
-    return true;
-}
 
 ops_dlpack_device ops_dlpack_device_of(const ops_context *context)
 {
     const uint32_t needed = HAL_FEATURE_MAP_DEVICE | HAL_FEATURE_ZERO_COPY;
-    ops_dlpack_device device = {0, 0};
-    if (context && cuda_ordinal(context, &device.index)) {
-        device.kind = OPS_DLPACK_CUDA;
-    } else if (context && context->info->kind == HAL_DEVICE_CPU &&
-               (context->info->features & needed) == needed) {
-        device.kind = OPS_DLPACK_HOST;
+    hal_external_info external;
+    if (!context) {
+        return (ops_dlpack_device){0, 0};
     }
-    return device;
+    if (context->info->kind == HAL_DEVICE_CPU && (context->info->features & needed) == needed) {
+        return (ops_dlpack_device){OPS_DLPACK_HOST, 0};
+    }
+    if (hal_device_get_external(context->device, &external) != HAL_OK) {
+        return (ops_dlpack_device){0, 0};
+    }
+    return (ops_dlpack_device){(int32_t)external.dlpack_kind,
+                               (int32_t)hal_device_get_index(context->device)};
 }
 
 hal_status ops_dlpack_get_stream(ops_context *context, int64_t *stream)
@@ -83,7 +75,7 @@ hal_status ops_dlpack_get_stream(ops_context *context, int64_t *stream)
                            context ? "stream" : "context");
     }
     *stream = OPS_DLPACK_NO_STREAM;
-    if (ops_dlpack_device_of(context).kind == OPS_DLPACK_CUDA) {
+    if (ops_dlpack_device_of(context).kind == OPS_DLPACK_GPU) {
         HAL_TRY(hal_queue_get_native(context->queue, STREAM_TYPE, &handle));
         *stream = (int64_t)handle;
     }
@@ -123,7 +115,7 @@ static void dlpack_export_destroy(ops_dlpack_managed *managed)
 static hal_status buffer_address(ops_context *context, hal_buffer *buffer, int32_t kind,
                                  void **address)
 {
-    if (kind == OPS_DLPACK_CUDA) {
+    if (kind == OPS_DLPACK_GPU) {
         hal_memory_handle handle = {.size = sizeof handle};
         HAL_TRY(hal_buffer_export(buffer, HAL_HANDLE_NATIVE, &handle));
         *address = (void *)(uintptr_t)(handle.handle + handle.offset);
@@ -162,7 +154,7 @@ static hal_status export_share(dlpack_export *export, ops_context *context,
 {
     ops_dlpack_tensor *shared = &export->managed.tensor;
     shared->device = ops_dlpack_device_of(context);
-    const bool has_stream = stream && shared->device.kind == OPS_DLPACK_CUDA;
+    const bool has_stream = stream && shared->device.kind == OPS_DLPACK_GPU;
     if (!has_stream) {
         HAL_TRY(hal_queue_wait(context->queue, HAL_WAIT_FOREVER));
     }
@@ -250,22 +242,23 @@ static char *elements_pack(const ops_dlpack_tensor *source, const int64_t *strid
     return to;
 }
 
-/* `cuda`: memory of this device of the cuda plugin is allowed; negative: only that of the host. */
-static hal_status dlpack_check(const char *function, const ops_dlpack_tensor *source, int32_t cuda,
-                               hal_type *type, uint64_t *bytes)
+/* `own`: null, or a device whose memory is allowed next to that of the host. */
+static hal_status dlpack_check(const char *function, const ops_dlpack_tensor *source,
+                               const ops_dlpack_device *own, hal_type *type, uint64_t *bytes)
 {
     if (!source || source->rank < 0 || source->rank > (int32_t)OPS_MAX_RANK ||
         (source->rank > 0 && !source->shape)) {
         return ops_invalid("%s: source: expected a tensor of rank 0 to %u, got %s", function,
                            OPS_MAX_RANK, source ? "another rank, or no shape" : "null");
     }
-    const bool is_own = source->device.kind == OPS_DLPACK_CUDA && source->device.index == cuda;
+    const bool is_own = own && own->kind == OPS_DLPACK_GPU && source->device.kind == own->kind &&
+                        source->device.index == own->index;
     if (source->device.kind != OPS_DLPACK_HOST && source->device.kind != OPS_DLPACK_PINNED &&
         !is_own) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
                               "%s: source: expected memory of the host%s, got DLPack's device kind "
                               "%d with index %d; export a copy for the host",
-                              function, cuda < 0 ? "" : " or of the context's device",
+                              function, own ? " or of the context's device" : "",
                               (int)source->device.kind, (int)source->device.index);
     }
     *type = ops_dlpack_get_type(source->type);
@@ -287,7 +280,7 @@ hal_status ops_tensor_from_dlpack(ops_context *context, const ops_dlpack_tensor 
     }
     hal_type type = HAL_TYPE_NONE;
     uint64_t bytes = 0;
-    HAL_TRY(dlpack_check("ops_tensor_from_dlpack", source, -1, &type, &bytes));
+    HAL_TRY(dlpack_check("ops_tensor_from_dlpack", source, NULL, &type, &bytes));
     int64_t strides[OPS_MAX_RANK], next = 1;
     bool is_row_major = true;
     for (int32_t i = source->rank; i-- > 0;) {
@@ -354,9 +347,8 @@ hal_status ops_tensor_share_dlpack(ops_context *context, const ops_dlpack_tensor
     }
     hal_type type = HAL_TYPE_NONE;
     uint64_t bytes = 0;
-    int32_t cuda = -1;
-    cuda = cuda_ordinal(context, &cuda) ? cuda : -1;
-    HAL_TRY(dlpack_check("ops_tensor_share_dlpack", source, cuda, &type, &bytes));
+    const ops_dlpack_device own = ops_dlpack_device_of(context);
+    HAL_TRY(dlpack_check("ops_tensor_share_dlpack", source, &own, &type, &bytes));
     if (bytes == 0) { /* an empty range has no address */
         HAL_TRY(ops_tensor_create(context, type, (uint32_t)source->rank, source->shape, tensor));
         if (release) {
@@ -370,8 +362,8 @@ hal_status ops_tensor_share_dlpack(ops_context *context, const ops_dlpack_tensor
                                 .access = flags & OPS_DLPACK_READ_ONLY ? HAL_ACCESS_READ
                                                                        : HAL_ACCESS_READ_WRITE};
     HAL_TRY(source_range(source, type, &view, &handle));
-    if (source->device.kind == OPS_DLPACK_CUDA) { /* allocations begin at multiples of 256 */
-        const uint64_t before = handle.handle % CUDA_ALIGNMENT;
+    if (source->device.kind == OPS_DLPACK_GPU) { /* allocations begin at multiples of 256 */
+        const uint64_t before = handle.handle % NATIVE_ALIGNMENT;
         handle.kind = HAL_HANDLE_NATIVE;
         handle.handle -= before;
         handle.bytes += before;

@@ -49,7 +49,7 @@ static int end(void **state)
 static ops_dlpack_tensor source_of(uint32_t *words, int64_t *shape)
 {
     return (ops_dlpack_tensor){.data = words,
-                               .device = {OPS_DLPACK_CUDA, 1},
+                               .device = {OPS_DLPACK_GPU, 1},
                                .rank = 1,
                                .type = {1, 32, 1},
                                .shape = shape};
@@ -104,7 +104,7 @@ TEST_WITH(exports_have_an_order_with_a_stream, begin, end)
     assert_ok(hal_queue_fill(queue, (hal_range){tensor.buffer, 0, 8}, 3));
     assert_ok(ops_tensor_to_dlpack_stream(context, &tensor, (int64_t)stream, &managed));
     assert_int_equal(cuda->event_waits, waits + 1);
-    assert_int_equal(managed->tensor.device.kind, OPS_DLPACK_CUDA);
+    assert_int_equal(managed->tensor.device.kind, OPS_DLPACK_GPU);
     assert_int_equal(managed->tensor.device.index, 1);
     assert_int_equal(managed->flags, OPS_DLPACK_READ_ONLY);
     hal_memory_handle handle = {.size = sizeof handle};
