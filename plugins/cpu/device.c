@@ -151,22 +151,21 @@ static hal_status choose_compiler(const cpu_lanes *lanes, bool *compiles)
                     wanted);
 }
 
-/* Bytes of output from which stores bypass the caches. */
-static hal_status choose_streaming(uint64_t *bytes)
+/* Reads a whole number from a variable; it stays where the variable is not set. */
+static hal_status choose_number(const char *variable, const char *unit, uint64_t *number)
 {
-    const char *wanted = secure_getenv("HAL_CPU_STREAM");
-    *bytes = (uint64_t)cpu_streaming_bytes();
+    const char *wanted = secure_getenv(variable);
     if (!wanted || wanted[0] == '\0') {
         return HAL_OK;
     }
     char *end = NULL;
     errno = 0;
-    const unsigned long long number = strtoull(wanted, &end, 10);
+    const unsigned long long read = strtoull(wanted, &end, 10);
     if (errno != 0 || *end != '\0' || wanted[0] < '0' || wanted[0] > '9') {
-        return cpu_fail(HAL_ERROR_INVALID_ARGUMENT,
-                        "HAL_CPU_STREAM: expected a number of bytes, got \"%s\"", wanted);
+        return cpu_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: expected a number of %s, got \"%s\"",
+                        variable, unit, wanted);
     }
-    *bytes = number;
+    *number = read;
     return HAL_OK;
 }
 
@@ -310,7 +309,7 @@ hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
     const instruction_set *set = NULL;
     uint32_t threads = 1;
     bool compiles = false;
-    uint64_t stream_bytes = 0;
+    uint64_t stream_bytes = (uint64_t)cpu_streaming_bytes(), background_us = 0;
     *device = NULL;
     if (index != 0) {
         return cpu_fail(HAL_ERROR_NOT_FOUND, "cpu:%u: there is one device, cpu:0", index);
@@ -318,7 +317,8 @@ hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
     HAL_TRY(choose_set(&set));
     HAL_TRY(choose_threads(&threads));
     HAL_TRY(choose_compiler(set->lanes(), &compiles));
-    HAL_TRY(choose_streaming(&stream_bytes));
+    HAL_TRY(choose_number("HAL_CPU_STREAM", "bytes", &stream_bytes));
+    HAL_TRY(choose_number("HAL_CPU_BACKGROUND", "microseconds", &background_us));
     hal_plugin_device *made = calloc(1, sizeof(*made));
     if (!made) {
         return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "cpu: no host memory for a device");
@@ -332,6 +332,7 @@ hal_status cpu_device_open(uint32_t index, hal_plugin_device **device)
     made->gemm_isa = set->gemm;
     made->compiles = compiles;
     made->stream_bytes = stream_bytes;
+    made->background_ns = 1000 * background_us;
     made->generation = cpu_process_generation();
     atomic_init(&made->arena_bytes, (size_t)1 << 16);
     atomic_init(&made->slot_count, 64);

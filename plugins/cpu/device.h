@@ -15,6 +15,7 @@ struct hal_plugin_device {
     enum cpu_gemm_isa gemm_isa;
     bool compiles;         /* kernels to machine code */
     uint64_t stream_bytes; /* of a dispatch's output, from which its stores bypass the caches */
+    uint64_t background_ns; /* after which a batch runs on a thread of its queue; 0: never */
     cpu_thread_pool *pool; /* null with one thread, as `share` */
     cpu_share *share;
     uint32_t threads;

@@ -1,4 +1,5 @@
-/* Queues: a batch runs inside submit. Large commands are shared over the device's pool, small ones
+/* Queues: a batch runs inside submit, or on a thread of the queue where it takes long and
+ * HAL_CPU_BACKGROUND asks for that. Large commands are shared over the device's pool, small ones
  * run on the calling thread. */
 #include "queue.h"
 
@@ -22,6 +23,8 @@
 enum { PIECE = 4 << 10, LEAST_PIECES = 16, PART_CHUNKS = 4, SHARE_BYTES = 512 << 10 };
 /* Bytes per nanosecond that one thread is expected to copy or fill. */
 enum { MOVE_RATE = 8 };
+/* Bytes of a command's bindings from which it takes long. */
+#define LONG_BYTES (UINT64_C(8) << 20)
 typedef void pool_run(cpu_thread_pool *pool, uint32_t threads, cpu_thread_function *function,
                       void *context);
 
@@ -228,6 +231,7 @@ hal_status cpu_queue_create(hal_plugin_device *device, hal_plugin_queue **queue)
         return cpu_fail(HAL_ERROR_OUT_OF_MEMORY, "cpu queue: no host memory");
     }
     made->device = device;
+    cpu_background_init(&made->background);
     pthread_mutex_init(&made->lock, NULL);
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -242,6 +246,7 @@ void cpu_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     if (!queue) {
         return;
     }
+    cpu_background_deinit(&queue->background);
     for (uint32_t i = 0; i < device->threads; i++) {
         cpu_worker_release(&queue->dispatches.workers[i]);
     }
@@ -253,7 +258,7 @@ void cpu_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
     free(queue);
 }
 
-hal_status cpu_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+static hal_status value_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
 {
     if (atomic_load(&queue->reached) >= value) {
         return HAL_OK;
@@ -279,6 +284,16 @@ hal_status cpu_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t time
     pthread_mutex_unlock(&queue->lock);
     pthread_setcancelstate(cancel_state, &cancel_state);
     return atomic_load(&queue->reached) >= value ? HAL_OK : HAL_ERROR_TIMEOUT;
+}
+
+/* The values of batches that the thread of a queue has lost count as reached. */
+hal_status cpu_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    const hal_status status = value_wait(queue, value, timeout_ns);
+    return status == HAL_OK && queue->device->background_ns > 0 &&
+                   atomic_load_explicit(&queue->device->lost, memory_order_relaxed)
+               ? HAL_ERROR_DEVICE_LOST
+               : status;
 }
 
 hal_status cpu_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
@@ -331,6 +346,59 @@ static hal_status check_lost(hal_plugin_queue *queue)
                           "cpu: the device was lost by a batch that failed; open it again");
 }
 
+/* Runs the commands from `*next` on, or as many of them as one step takes. */
+static hal_status step_run(hal_plugin_queue *queue, const hal_batch *batch, uint32_t *next)
+{
+    const uint32_t count = cpu_dispatch_count_shared(queue->device, batch, *next);
+    if (count == 0) {
+        return command_run(queue, batch, &batch->commands[(*next)++]);
+    }
+    cpu_dispatch_run_shared(queue->device, &queue->dispatches, batch, *next, count);
+    *next += count;
+    return HAL_OK;
+}
+
+/* On the queue's thread. After a failure of one batch no other one runs. */
+static void late_run(hal_plugin_queue *queue, const hal_batch *batch, uint32_t first,
+                     const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    hal_plugin_device *device = queue->device;
+    if (!atomic_load(&device->lost)) {
+        hal_status status = workers_prepare(queue);
+        status = status == HAL_OK ? waits_finish(waits, wait_count) : status;
+        for (uint32_t i = first; i < batch->command_count && status == HAL_OK;) {
+            status = step_run(queue, batch, &i);
+        }
+        if (status != HAL_OK) {
+            queue->host->queue_failed(queue->host, queue,
+                                      "cpu queue: a batch failed on the thread of its queue: no "
+                                      "memory for workers, or a command of an unknown kind");
+            atomic_store(&device->lost, true);
+        }
+    }
+    value_reach(queue, value);
+}
+
+static bool command_is_long(const hal_batch *batch, uint32_t number)
+{
+    const hal_command *command = &batch->commands[number];
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < command->binding_count; i++) {
+        bytes += batch->bindings[command->binding_first + i].length;
+    }
+    return bytes >= LONG_BYTES;
+}
+
+/* Whether the rest of a batch that began at `start` was passed to the queue's thread. */
+static bool rest_is_taken(hal_plugin_queue *queue, const hal_batch *batch, uint32_t first,
+                          uint64_t start, uint64_t value)
+{
+    const bool is_late = kit_clock_ns() - start > queue->device->background_ns;
+    return (is_late || command_is_long(batch, first)) &&
+           cpu_background_take(&queue->background, queue, late_run, false, batch, first, NULL, 0,
+                               value);
+}
+
 hal_status cpu_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                             const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
 {
@@ -339,22 +407,26 @@ hal_status cpu_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                         "cpu: the device was opened before fork; a child process has to open its "
                         "own");
     }
-    hal_status status = check_lost(queue);
-    if (status == HAL_OK) {
-        status = workers_prepare(queue);
+    HAL_TRY(check_lost(queue));
+    const bool may_be_late = queue->device->background_ns > 0;
+    if (may_be_late && cpu_background_take(&queue->background, queue, late_run, true, batch, 0,
+                                           waits, wait_count, value)) {
+        return HAL_OK;
     }
+    if (may_be_late) { /* the thread may have a batch and no memory for another one */
+        HAL_TRY(cpu_queue_wait(queue, value - 1, UINT64_MAX));
+    }
+    hal_status status = workers_prepare(queue);
     if (status == HAL_OK) {
         status = waits_finish(waits, wait_count);
     }
+    const uint64_t start = may_be_late ? kit_clock_ns() : 0;
     uint32_t i = 0;
     while (i < batch->command_count && status == HAL_OK) {
-        const uint32_t count = cpu_dispatch_count_shared(queue->device, batch, i);
-        if (count > 0) {
-            cpu_dispatch_run_shared(queue->device, &queue->dispatches, batch, i, count);
-            i += count;
-        } else {
-            status = command_run(queue, batch, &batch->commands[i++]);
+        if (may_be_late && rest_is_taken(queue, batch, i, start, value)) {
+            return HAL_OK;
         }
+        status = step_run(queue, batch, &i);
     }
     if (status == HAL_OK) {
         value_reach(queue, value);

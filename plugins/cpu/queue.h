@@ -1,7 +1,9 @@
-/* Queues: a batch runs inside submit. Entries of the plugin's table. */
+/* Queues: a batch runs inside submit, or on a thread of the queue (background.h). Entries of the
+ * plugin's table. */
 #ifndef PLUGINS_CPU_QUEUE_H
 #define PLUGINS_CPU_QUEUE_H
 
+#include "background.h"
 #include "dispatch.h"
 
 #include <hal/plugin.h>
@@ -18,6 +20,7 @@ struct hal_plugin_queue {
     uint32_t slot_count, memory_count;
     _Atomic uint64_t reached;
     _Atomic uint32_t waiters;
+    cpu_background background;
     bool fails_next; /* the next batch fails, see cpu_queue_fail_next */
     pthread_mutex_t lock;
     pthread_cond_t moved;

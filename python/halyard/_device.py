@@ -8,6 +8,9 @@ import threading as _threading
 from . import _core
 from . import _dtypes
 
+# The cpu plugin computes long batches on a thread, so that waits end by Ctrl-C.
+_os.environ.setdefault("HAL_CPU_BACKGROUND", "2000")
+
 __all__ = ["Device", "conformance", "devices", "info", "Error", "DeviceLost", "Unsupported", "default_device"]
 
 

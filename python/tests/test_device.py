@@ -1,6 +1,8 @@
 """Devices: what is known of them, and their tests."""
 import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -21,3 +23,32 @@ def test_info():
     found = hx.info()
     assert any(plugin["name"] == "cpu" and plugin["devices"] for plugin in found["plugins"])
     assert "float32" in hx.Device("cpu").info()["dtypes"]
+
+
+INTERRUPTED = """
+import os, signal, threading
+import halyard as hx
+
+device = hx.Device("cpu")
+with device:
+    x = hx.random_normal((1000, 1000), seed=1)
+    y = hx.sum(x)
+    for _ in range(60):
+        x = x @ x * 1e-2
+        hx.evaluate(x)
+threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    device.synchronize()
+    print("computed")
+except KeyboardInterrupt:
+    print("interrupted")
+device.synchronize()
+print(hx.isfinite(y))
+"""
+
+
+def test_waits_end_by_an_interrupt():
+    if os.environ.get("HAL_CPU_BACKGROUND") == "0":
+        pytest.skip("batches run in the call that submits")
+    ran = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
+    assert ran.stdout.split() == ["interrupted", "True"], ran.stderr

@@ -74,6 +74,7 @@ TEST(test_variables)
     expect_failure("HAL_CPU_THREADS", "99999999999999999999", HAL_ERROR_INVALID_ARGUMENT);
     expect_failure("HAL_CPU_STREAM", "-1", HAL_ERROR_INVALID_ARGUMENT);
     expect_failure("HAL_CPU_STREAM", "32 MiB", HAL_ERROR_INVALID_ARGUMENT);
+    expect_failure("HAL_CPU_BACKGROUND", "2 ms", HAL_ERROR_INVALID_ARGUMENT);
     setenv("HAL_CPU_THREADS", "3", 1);
     assert_int_equal(plugin_list(cpu_plugin(), &info, 1, &count), HAL_OK);
     assert_int_equal(info.compute_units, 3);
@@ -339,6 +340,54 @@ TEST(test_products_declined)
     }
     hal_ir_kernel_destroy(epilogue);
     cpu_plugin()->device_close(device);
+}
+
+/* A gigabyte of fills runs after submit has returned; what is submitted later comes after it. */
+TEST(test_background)
+{
+    enum { FILLS = 64, BYTES = 16 << 20 };
+    const hal_plugin_entries *plugin = cpu_plugin();
+    hal_plugin_memory *memory = NULL;
+    hal_plugin_queue *queue = NULL;
+    static hal_command commands[FILLS];
+    static hal_binding bindings[FILLS];
+    static uint8_t patterns[8 * FILLS];
+    void *pointer = NULL;
+    setenv("HAL_CPU_BACKGROUND", "1", 1);
+    hal_plugin_device *device = open_default();
+    unsetenv("HAL_CPU_BACKGROUND");
+    assert_int_equal(plugin->queue_create(device, &queue), HAL_OK);
+    assert_int_equal(plugin->memory_allocate(device, HAL_MEMORY_SHARED, BYTES, &memory), HAL_OK);
+    assert_int_equal(plugin->memory_map(device, memory, &pointer), HAL_OK);
+    for (uint32_t i = 0; i < FILLS; i++) {
+        commands[i] = (hal_command){.kind = HAL_COMMAND_FILL,
+                                    .flags = HAL_COMMAND_BARRIER,
+                                    .binding_count = 1,
+                                    .binding_first = i,
+                                    .scalar_bytes = 4,
+                                    .scalar_first = 8 * i};
+        bindings[i] = (hal_binding){.memory = memory, .length = BYTES, .access = HAL_ACCESS_WRITE};
+        patterns[8 * i] = (uint8_t)(i + 1);
+    }
+    const hal_batch all = {.size = sizeof all,
+                           .command_count = FILLS,
+                           .binding_count = FILLS,
+                           .scalar_bytes = sizeof patterns,
+                           .commands = commands,
+                           .bindings = bindings,
+                           .scalars = patterns};
+    hal_batch one = all;
+    one.command_count = 1;
+    assert_int_equal(plugin->submit(queue, &all, NULL, 0, 1), HAL_OK);
+    assert_int_equal(plugin->wait(queue, 1, 0), HAL_ERROR_TIMEOUT);
+    assert_int_equal(plugin->submit(queue, &one, NULL, 0, 2), HAL_OK);
+    memset(patterns, 0xee, sizeof patterns); /* the plugin has its own copy */
+    assert_int_equal(plugin->wait(queue, 2, UINT64_MAX), HAL_OK);
+    assert_int_equal(plugin->wait(queue, 1, 0), HAL_OK);
+    assert_int_equal(((uint8_t *)pointer)[BYTES - 4], 1);
+    plugin->queue_destroy(device, queue);
+    plugin->memory_free(device, memory);
+    plugin->device_close(device);
 }
 
 UNIT_MAIN(NULL, cpu_close_all)
