@@ -255,7 +255,7 @@ static hal_status step_publish(group_step *step)
     }
     message->call = step->is.call;
     atomic_store_explicit(&message->step, step->number, memory_order_release);
-    step->is_published = true;
+    step->is_published = step->fence.has_published = true;
     step->deadline_ns = 0;
     step->published_ns = hal_hooks_on(HAL_HOOK_EVENTS) ? hal_clock_ns() : 0;
     return HAL_OK;
@@ -469,8 +469,13 @@ hal_status hal_step_record(hal_comm *comm, hal_queue *queue,
         return status;
     }
     hal_comm_ref(comm);
-    step->fence =
-        (hal_host_fence){.advance = step_advance, .destroy = step_destroy, .policy = comm->policy};
+    step->fence = (hal_host_fence){.advance = step_advance,
+                                   .destroy = step_destroy,
+                                   .policy = comm->policy,
+                                   .group = comm->mailbox,
+                                   .what = kind_names[description->call.kind],
+                                   .step = comm->last_step + 1,
+                                   .rank = comm->rank};
     step->comm = comm;
     step->timeline = &queue->timeline;
     step->value = point.value;

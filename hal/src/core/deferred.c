@@ -2,6 +2,7 @@
  * the first batch of a queue marks the queue as advancing and works without the lock. */
 #include "deferred.h"
 
+#include "hooks.h"
 #include "submit.h"
 #include "progress.h"
 
@@ -235,6 +236,81 @@ static uint32_t waiter_next_attempt(hal_deferred_waiter *waiter, const hal_block
     return attempt;
 }
 
+/* ---- Cycles of waits: ranks that take steps of two groups in another order ---- */
+
+/* Waits that are younger are not examined. */
+#define CYCLE_NS UINT64_C(100000000)
+
+/* Queues of which each waits for the next one. */
+typedef struct wait_path {
+    const hal_queue *queues[HAL_MAX_CYCLE];
+    uint32_t count;
+} wait_path;
+
+/* Whether the queue has a batch, after its first one, whose fence `fence` waits for. */
+static bool queue_holds_back(const hal_queue *queue, const hal_host_fence *fence)
+{
+    for (const hal_recording *r = queue->deferred.first->next; r; r = r->next) {
+        if (r->fence && r->fence->group == fence->group && r->fence->step <= fence->step &&
+            !r->fence->has_published) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the first batch of a queue waits for deferred batches of another. What a thread is
+ * submitting is not known. */
+static bool queue_waits_for(const hal_queue *queue, const hal_queue *other)
+{
+    const hal_recording *first = queue->deferred.first;
+    if (queue->deferred.is_advancing || other->deferred.is_advancing) {
+        return false;
+    }
+    for (uint32_t i = 0; i < first->wait_count; i++) {
+        if (first->waits[i].timeline == &other->timeline &&
+            !hal_timeline_has_submitted(first->waits[i].timeline, first->waits[i].value)) {
+            return true;
+        }
+    }
+    return first->fence && first->fence->group && queue_holds_back(other, first->fence);
+}
+
+/* Extends the path by queues that are not in it, until its last one waits for its first one. */
+static bool path_close(wait_path *path)
+{
+    const hal_queue *last = path->queues[path->count - 1];
+    if (path->count > 1 && queue_waits_for(last, path->queues[0])) {
+        return true;
+    }
+    for (const hal_queue *next = deferred_queues; next; next = next->deferred.next) {
+        bool is_in = path->count == HAL_MAX_CYCLE;
+        for (uint32_t i = 0; i < path->count; i++) {
+            is_in |= path->queues[i] == next;
+        }
+        if (!is_in && queue_waits_for(last, next)) {
+            path->queues[path->count++] = next;
+            if (path_close(path)) {
+                return true;
+            }
+            path->count--;
+        }
+    }
+    return false;
+}
+
+/* Tells a layer of a cycle that the wait is in, once. The caller holds the lock. */
+static void waiter_find_cycle(hal_deferred_waiter *waiter, const hal_queue *queue)
+{
+    const uint64_t now = hal_clock_ns();
+    wait_path path = {.queues = {queue}, .count = 1};
+    waiter->begin_ns = waiter->begin_ns ? waiter->begin_ns : now;
+    if (!waiter->has_reported && now - waiter->begin_ns > CYCLE_NS && path_close(&path)) {
+        waiter->has_reported = true;
+        hal_hooks_table()->cycle_found(path.queues, path.count);
+    }
+}
+
 void hal_deferred_add(hal_queue *queue, hal_recording *recording, uint64_t value)
 {
     hal_deferred_batches *held = &queue->deferred;
@@ -316,6 +392,9 @@ hal_status hal_deferred_wait(hal_deferred_waiter *waiter, hal_last_use use, uint
         if (blocker.fenced && timeout_ns > 0) {
             attempt = waiter_next_attempt(waiter, &blocker);
             is_eager = fence_poll_eagerly(&blocker, attempt);
+        }
+        if (blocker.fenced && hal_hooks_on(HAL_HOOK_CALLS)) {
+            waiter_find_cycle(waiter, blocker.fenced);
         }
         if ((blocker.fenced || blocker.is_thread) && !is_eager) {
             status = advanced_wait(limit_ns);

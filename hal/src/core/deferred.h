@@ -10,6 +10,8 @@
 typedef struct hal_deferred_waiter {
     uint32_t attempts;
     uint64_t submitted; /* last value of the fence's queue when the attempts began */
+    uint64_t begin_ns;  /* of the wait for fences, with a layer; 0: not yet */
+    bool has_reported;  /* a cycle of waits */
 } hal_deferred_waiter;
 
 /* Defers the submit of a flushed batch. Takes the recording. Threads: the queue's. */

@@ -24,6 +24,8 @@ enum {                       /* hal_hooks_mask: bits for kinds of hooks */
        HAL_HOOK_BATCHES = 4, /* batch_started and queue_closing; a batch has one command only */
 };
 
+#define HAL_MAX_CYCLE 16u
+
 /* Objects that programs have. */
 typedef enum hal_object_kind {
     HAL_OBJECT_DEVICE,
@@ -103,6 +105,10 @@ typedef struct hal_hooks {
     void (*batch_flushed)(const hal_queue *queue, uint64_t value, hal_status status);
     /* The queue, or the host where queue is null, waits for a point. */
     void (*point_waited)(const hal_queue *queue, hal_point point);
+
+    /* Each of the queues waits for the next one, the last one for the first: a host fence of its
+     * first deferred batch, or a point. At most HAL_MAX_CYCLE. Under the lock of deferred.c. */
+    void (*cycle_found)(const hal_queue *const *queues, uint32_t count);
 
     /* The first command of a batch is about to be recorded. Threads: the queue's. */
     void (*batch_started)(hal_queue *queue);

@@ -28,6 +28,13 @@ struct hal_host_fence {
     hal_status (*advance)(hal_host_fence *fence, bool repeats, bool *signaled);
     void (*destroy)(hal_host_fence *fence);
     const hal_poll_policy *policy;
+
+    /* Of a step that ranks of this process take together; they do not change but for the last. */
+    const void *group; /* that all its fences have; null: the fence waits for no other fence */
+    const char *what;  /* the step does, such as "all_reduce" */
+    uint64_t step;     /* in the group's order */
+    uint32_t rank;
+    bool has_published; /* others do not wait for this fence any more */
 };
 
 static inline void hal_host_fence_destroy(hal_host_fence *fence)

@@ -254,6 +254,13 @@ static void point_waited(const hal_queue *queue, hal_point point)
     }
 }
 
+static void cycle_found(const hal_queue *const *queues, uint32_t count)
+{
+    if (layer_is_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_cycle_found(queues, count);
+    }
+}
+
 static const hal_hooks hooks = {
     .event_before = event_before,
     .event_after = event_after,
@@ -273,6 +280,7 @@ static const hal_hooks hooks = {
     .host_access = host_access,
     .batch_flushed = batch_flushed,
     .point_waited = point_waited,
+    .cycle_found = cycle_found,
     .batch_started = hal_trace_batch_started,
     .queue_closing = hal_trace_queue_closing,
 };

@@ -415,3 +415,35 @@ void hal_validate_forget_queue(hal_object *queue)
         *queue->known.queue = (hal_queue_facts){0};
     }
 }
+
+/* Appends a queue with the step that its first batch waits for. */
+static void cycle_add_queue(char *text, size_t bytes, const hal_queue *queue)
+{
+    char words[HAL_OBJECT_TEXT] = "a queue";
+    const hal_object *object = hal_validate_find(HAL_OBJECT_QUEUE, queue);
+    const hal_host_fence *fence = queue->deferred.first->fence;
+    const size_t length = strlen(text);
+    if (object) {
+        hal_validate_words(object, words);
+    }
+    if (fence && fence->group) {
+        snprintf(text + length, bytes - length, "%s (in %s, step %llu of rank %u)", words,
+                 fence->what, (unsigned long long)fence->step, fence->rank);
+    } else {
+        snprintf(text + length, bytes - length, "%s (at a point)", words);
+    }
+}
+
+void hal_validate_cycle_found(const hal_queue *const *queues, uint32_t count)
+{
+    char text[1024] = "";
+    pthread_mutex_lock(&hal_validate_lock);
+    for (uint32_t i = 0; i <= count && strlen(text) < sizeof text - 2 * HAL_OBJECT_TEXT; i++) {
+        strcat(text, i == 0 ? "" : " waits for ");
+        cycle_add_queue(text, sizeof text, queues[i % count]);
+    }
+    hal_validate_found(HAL_OK, text,
+                       "a cycle of waits, which only a time limit ends; let all ranks take the "
+                       "steps of their groups in one order");
+    pthread_mutex_unlock(&hal_validate_lock);
+}
