@@ -59,6 +59,7 @@ static const struct {
     {"ops/rows", CASE_LEVEL_OPS, cases_ops_rows},
     {"ops/softmax", CASE_LEVEL_OPS, cases_ops_softmax},
     {"ops/attention", CASE_LEVEL_OPS, cases_ops_attention},
+    {"ops/attention_gradients", CASE_LEVEL_OPS, cases_ops_attention_gradients},
     {"ops/gemm", CASE_LEVEL_OPS, cases_ops_gemm},
     {"ops/gemm_classes", CASE_LEVEL_OPS, cases_ops_gemm_classes},
     {"ops/gemm_native_classes", CASE_LEVEL_OPS, cases_ops_gemm_native_classes},

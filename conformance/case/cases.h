@@ -57,6 +57,7 @@ void cases_ops_reduce(case_list *list);
 void cases_ops_rows(case_list *list);
 void cases_ops_softmax(case_list *list);
 void cases_ops_attention(case_list *list);
+void cases_ops_attention_gradients(case_list *list);
 void cases_ops_gemm(case_list *list);
 void cases_ops_gemm_classes(case_list *list);
 void cases_ops_gemm_native_classes(case_list *list);

@@ -235,6 +235,26 @@ HAL_API ops_array *ops_array_matmul_by_levels(ops_array *a, ops_array *b, uint32
 HAL_API ops_array *ops_array_attention(ops_array *q, ops_array *k, ops_array *v, ops_array *mask,
                                        int causal, uint32_t precision);
 
+/* The same with another scale; 0: 1 / sqrt(d). The expression
+ * softmax(q k^T scale + mask) v by ops_array_matmul and ops_array_softmax along the last axis is
+ * evaluated as this call, with its bits, where nothing else reads what is between: the mask is
+ * added, or selected by ops_array_where with -infinity; the scale is a factor or divisor that
+ * ops_array_binary_scalar applies to the product. docs/attention.md has the rules.
+ * Ownership, Threads, Errors: as ops_array_unary. */
+HAL_API ops_array *ops_array_scaled_attention(ops_array *q, ops_array *k, ops_array *v,
+                                              ops_array *mask, int causal, uint32_t precision,
+                                              double scale);
+
+/* The gradients of a loss by q, k and v from that by y, dy, where y is the result of
+ * ops_array_scaled_attention with the same arguments, as ops_attention_gradients: recorded by this
+ * call, after its operands. gradients: dq, dk and dv.
+ * Ownership: the scope's or the caller's. Threads: the queue's. Errors: as ops_attention_gradients,
+ * and then gradients are null; INVALID_STATE while a graph is recorded. */
+HAL_API hal_status ops_array_attention_gradients(ops_array *q, ops_array *k, ops_array *v,
+                                                 ops_array *mask, ops_array *y, ops_array *dy,
+                                                 int causal, uint32_t precision, double scale,
+                                                 HAL_OUT ops_array *gradients[3]);
+
 /* A copy of b [k, n], or with a batch axis in front, that products with it as their second operand
  * use as ops_gemm_prepare describes: computed now, once, for weights of many products. It is an
  * array like any other; views of it are not prepared, and a graph takes it as an input only if it

@@ -2,6 +2,8 @@
  * sequences. */
 #include "node.h"
 
+#include "tensor/rounding.h"
+
 #include <ops/index.h>
 
 typedef hal_status (*random_fill)(ops_context *context, ops_random_key key, double first,
@@ -52,6 +54,7 @@ static ops_array *array_of_constant(const char *function, ops_context *context, 
     ops_array *node = array_take_tensor(context, function, &all);
     if (node) {
         node->operation = OPS_OPERATION_CONSTANT;
+        node->value = ops_round_to(type, value);
     }
     return node;
 }

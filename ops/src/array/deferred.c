@@ -230,6 +230,9 @@ ops_array *ops_defer(const char *function, ops_operation operation, uint32_t ope
     if (!node) {
         return NULL;
     }
+    if (operation == OPS_OPERATION_ATTENTION) {
+        node->scale = result->scale;
+    }
     if (operation >= OPS_OPERATION_UNFOLD && operation <= OPS_OPERATION_UPDATE &&
         node_copy_form(function, result, node)) {
         ops_node_release(node);

@@ -14,6 +14,7 @@ typedef struct ops_result {
                              * its operands decide */
     const void *form;       /* what the node's form gets a copy of, of operations that have one */
     uint32_t form_bytes;
+    double scale; /* of attention */
 } ops_result;
 
 /* A result with the type and shape of x. */

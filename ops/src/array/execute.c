@@ -2,6 +2,7 @@
  * before, records others. */
 #include "execute.h"
 
+#include "attention_match.h"
 #include "fusion_record.h"
 #include "horizontal.h"
 #include "placement.h"
@@ -291,6 +292,9 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
                                          sums.array.view.buffer ? &sums : NULL))) {
         if (first == root) {
             return report_too_many_operands(root);
+        }
+        if (how->fuse && plan.anchor && ops_attention_match(plan.anchor)) {
+            continue; /* other operands come first now */
         }
         const bool by_sums = !sums.source && ops_fusion_plan_wants_sums(&plan, first, &sums);
         before.why = ops_profile_boundary(first, root);

@@ -469,6 +469,9 @@ void ops_fusion_plan_append_key(const ops_fusion_plan *plan, ops_cache_key *key)
                                       anchor->view.type,
                                       (uint8_t)ops_gemm_prepared_get_levels(prepared)};
         ops_cache_key_append(key, operation, sizeof operation);
+        if (anchor->operation == OPS_OPERATION_ATTENTION) {
+            ops_cache_key_append(key, &anchor->scale, sizeof anchor->scale);
+        }
         key_append_node(key, ops_node_operands(anchor)[0]);
         if (anchor->form) {
             ops_cache_key_append(key, anchor->form, ops_node_form_bytes(anchor));

@@ -1,12 +1,12 @@
 /* Recording of fusion plans, see fusion_record.h. */
 #include "fusion_record.h"
 
+#include "attention_match.h"
 #include "matmul_record.h"
 
 #include "kernels/fold.h"
 #include "kernels/reduce.h"
 
-#include <ops/attention.h>
 #include <ops/index.h>
 #include <ops/windows.h>
 
@@ -196,12 +196,14 @@ static hal_status record_scatter(const ops_fusion_plan *plan, const ops_tensor *
 
 static hal_status record_attention(const ops_fusion_plan *plan, const ops_tensor *y)
 {
-    ops_attention_options options = OPS_ATTENTION_OPTIONS_DEFAULT;
-    const uint32_t function = plan->anchor->function;
-    options.precision = function >> 1;
-    options.causal = function & 1;
+    bool transposed;
+    ops_attention_options options = ops_attention_options_of(plan->anchor, &transposed);
+    ops_tensor k = plan->inputs[1]->view;
+    if (transposed) {
+        HAL_TRY(ops_tensor_transpose(&k, k.rank - 2, k.rank - 1, &k));
+    }
     options.mask = plan->input_count > 3 ? &plan->inputs[3]->view : NULL;
-    return ops_attention(plan->context, &options, &plan->inputs[0]->view, &plan->inputs[1]->view,
+    return ops_attention(plan->context, &options, &plan->inputs[0]->view, &k,
                          &plan->inputs[2]->view, y);
 }
 

@@ -360,6 +360,25 @@ hal_status ops_node_make_list(ops_array *node, uint32_t count)
                                 count * sizeof(ops_array *));
 }
 
+hal_status ops_node_replace_operands(ops_array *node, ops_array *const *operands, uint32_t count)
+{
+    ops_array *before[OPS_INLINE_OPERANDS];
+    const uint32_t count_before = node->operand_count;
+    memcpy(before, node->operands, sizeof before);
+    const hal_status status = ops_node_set_operands(node, operands, count);
+    if (status != HAL_OK) {
+        memcpy(node->operands, before, sizeof before);
+        return status;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        operands[i]->needs_memory = 1;
+    }
+    for (uint32_t i = 0; i < count_before; i++) {
+        node_remove_use(before[i]);
+    }
+    return HAL_OK;
+}
+
 void ops_node_set_result(ops_array *node, hal_buffer *buffer)
 {
     hal_buffer_release(node->view.buffer); /* of a placed node */

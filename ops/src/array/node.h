@@ -7,6 +7,7 @@
  *   node            references, uses and scopes of nodes
  *   axis_order      the order of axes in memory that a result takes from its operands
  *   matmul          what a node of a product asks for, and sums that products pass to the next
+ *   attention_match products of a softmax that are attention
  *   view_map        how operands are read to compute a view of a result instead of the result
  *   fusion_cluster  elementwise nodes that become one expression
  *   fusion_plan     decides what one kernel computes
@@ -63,7 +64,7 @@ typedef enum ops_operation {
     OPS_OPERATION_ORDER,   /* places of the sorted elements; `function`: descending */
     OPS_OPERATION_CONCATENATE,
     OPS_OPERATION_ONE_HOT,
-    OPS_OPERATION_ATTENTION, /* `function`: causal, and twice the precision */
+    OPS_OPERATION_ATTENTION, /* `function` is that of ops_attention_function */
     OPS_OPERATION_UNFOLD,    /* of operand 0, with operand 1 outside; `form`: ops_unfold_places */
     OPS_OPERATION_DEPTHWISE, /* of operand 0 with weights 1 and a bias 2, which may be missing;
                               * `form`: ops_depthwise_options; `function`: 1 with channels last */
@@ -121,6 +122,7 @@ struct ops_array {
     union {
         ops_array *operands[OPS_INLINE_OPERANDS];
         ops_array **operand_list;    /* of more operands; owned */
+        double value;                /* of CONSTANT */
         ops_gemm_prepared *prepared; /* of PREPARED; owned, and refers to view.buffer as well */
     };
     void *form; /* of some operations, while it has operands: what they are; owned */
@@ -129,6 +131,7 @@ struct ops_array {
      * node is once in the owner's list of them, which its own next links. */
     _Atomic uint32_t remote_releases;
     ops_array *remote_next;
+    double scale;    /* of ATTENTION; 0: 1 / sqrt(d) */
     ops_tensor view; /* without a buffer while deferred, with strides */
 };
 
@@ -290,6 +293,10 @@ ops_node_set_operands(ops_array *node, ops_array *const *operands, uint32_t coun
     node->operand_count = (uint8_t)count;
     return HAL_OK;
 }
+
+/* Gives a deferred node of up to OPS_INLINE_OPERANDS operands others, and removes its uses of those
+ * before. Errors: OUT_OF_MEMORY, and then the node is as before. */
+hal_status ops_node_replace_operands(ops_array *node, ops_array *const *operands, uint32_t count);
 
 /* Whether the memory of a deferred node is chosen, see placement.h: view.buffer is that memory. */
 static inline bool ops_node_is_placed(const ops_array *node)

@@ -1,6 +1,7 @@
 /* Public calls of elementwise operations, reductions, softmax and matrix products. Each checks
  * types and shapes and makes a deferred node. */
 #include "attention/attention.h"
+#include "attention_match.h"
 #include "deferred.h"
 #include "matmul.h"
 #include "gemm/prepare.h"
@@ -307,17 +308,16 @@ ops_array *ops_array_matmul_by_levels(ops_array *a, ops_array *b, uint32_t level
     return defer_matmul("ops_array_matmul_by_levels", a, b, HAL_GEMM_NORMWISE, levels);
 }
 
-ops_array *ops_array_attention(ops_array *q, ops_array *k, ops_array *v, ops_array *mask,
-                               int causal, uint32_t precision)
+static ops_array *defer_attention(const char *function, ops_array *const operands[4], int causal,
+                                  uint32_t precision, double scale)
 {
-    static const char function[] = "ops_array_attention";
-    ops_array *const operands[4] = {q, k, v, mask};
+    const ops_array *q = operands[0], *mask = operands[3];
     const uint32_t count = mask ? 4 : 3;
     ops_tensor y;
     ops_result result;
     if (!ops_check_operands(function, operands, count) ||
-        ops_attention_describe(function, &q->view, &k->view, &v->view, mask ? &mask->view : NULL,
-                               &y)) {
+        ops_attention_describe(function, &q->view, &operands[1]->view, &operands[2]->view,
+                               mask ? &mask->view : NULL, &y)) {
         return NULL;
     }
     if (precision > HAL_GEMM_NORMWISE) {
@@ -328,8 +328,24 @@ ops_array *ops_array_attention(ops_array *q, ops_array *k, ops_array *v, ops_arr
     }
     ops_result_like(q, &result);
     result.shape = y.shape;
-    return ops_defer(function, OPS_OPERATION_ATTENTION, (causal != 0) | precision << 1, operands,
-                     count, &result);
+    result.scale = scale;
+    return ops_defer(function, OPS_OPERATION_ATTENTION,
+                     ops_attention_function(causal != 0, precision, false), operands, count,
+                     &result);
+}
+
+ops_array *ops_array_attention(ops_array *q, ops_array *k, ops_array *v, ops_array *mask,
+                               int causal, uint32_t precision)
+{
+    return defer_attention("ops_array_attention", (ops_array *const[4]){q, k, v, mask}, causal,
+                           precision, 0);
+}
+
+ops_array *ops_array_scaled_attention(ops_array *q, ops_array *k, ops_array *v, ops_array *mask,
+                                      int causal, uint32_t precision, double scale)
+{
+    return defer_attention("ops_array_scaled_attention", (ops_array *const[4]){q, k, v, mask},
+                           causal, precision, scale);
 }
 
 ops_array *ops_array_prepare(ops_array *b, const ops_gemm_prepare_options *options)

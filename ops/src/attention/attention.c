@@ -10,8 +10,7 @@
 
 #include <math.h>
 
-/* The tensor with leading axes of length 1. */
-static ops_tensor with_all_axes(const ops_tensor *tensor)
+ops_tensor ops_attention_all_axes(const ops_tensor *tensor)
 {
     ops_tensor made = *tensor;
     const uint32_t missing = OPS_ATTENTION_RANK - tensor->rank;
@@ -64,8 +63,8 @@ hal_status ops_attention_describe(const char *function, const ops_tensor *q, con
             return refuse_shapes(function, q, k, v);
         }
     }
-    const ops_tensor wide_q = with_all_axes(q), wide_k = with_all_axes(k),
-                     wide_v = with_all_axes(v);
+    const ops_tensor wide_q = ops_attention_all_axes(q), wide_k = ops_attention_all_axes(k),
+                     wide_v = ops_attention_all_axes(v);
     if (wide_v.shape[OPS_ATTENTION_ROW] != wide_k.shape[OPS_ATTENTION_ROW] ||
         wide_k.shape[OPS_ATTENTION_COLUMN] != wide_q.shape[OPS_ATTENTION_COLUMN] ||
         !leading_axes_fit(&wide_k, &wide_q) || !leading_axes_fit(&wide_v, &wide_q) ||
@@ -84,73 +83,63 @@ hal_status ops_attention_describe(const char *function, const ops_tensor *q, con
     return HAL_OK;
 }
 
-/* Memory that is written is not read. */
-static hal_status check_overlap(const ops_attention_call *a, const ops_tensor *const inputs[3],
-                                const ops_tensor *y)
+hal_status ops_attention_check_inputs(ops_attention_call *a, const ops_attention_options *options,
+                                      const ops_tensor *const inputs[3], ops_tensor *y)
 {
     static const char *const names[4] = {"q", "k", "v", "options.mask"};
-    for (uint32_t i = 0; i < 4; i++) {
-        const ops_tensor *x = i < 3 ? inputs[i] : a->options.mask;
-        if (x && ops_overlap(x, y)) {
-            return ops_invalid("ops_attention: y: expected memory that %s does not use, got an "
-                               "overlap",
-                               names[i]);
-        }
-    }
-    return HAL_OK;
-}
-
-static hal_status check_memory(const ops_attention_call *a, const ops_tensor *const inputs[3],
-                               const ops_tensor *y, const ops_tensor *result)
-{
-    static const char *const names[4] = {"q", "k", "v", "options.mask"};
-    char text[2][OPS_TEXT_BYTES];
-    for (uint32_t i = 0; i < 4; i++) {
-        const ops_tensor *x = i < 3 ? inputs[i] : a->options.mask;
-        if (x) {
-            HAL_TRY(ops_check_tensor(a->context, "ops_attention", names[i], x));
-        }
-    }
-    HAL_TRY(ops_check_output(a->context, "ops_attention", "y", y));
-    if (y->type != result->type || !ops_same_shape(y, result)) {
-        return ops_invalid("ops_attention: y: expected %s, got %s", ops_describe(result, text[0]),
-                           ops_describe(y, text[1]));
-    }
-    return check_overlap(a, inputs, y);
-}
-
-static hal_status check_call(ops_attention_call *a, const ops_attention_options *options,
-                             const ops_tensor *const inputs[3], const ops_tensor *y)
-{
-    static const char function[] = "ops_attention";
-    ops_tensor result;
+    a->options = (ops_attention_options)OPS_ATTENTION_OPTIONS_DEFAULT;
     if (options) {
-        HAL_TRY(ops_check_size(function, "options", options->size, sizeof *options));
+        HAL_TRY(ops_check_size(a->function, "options", options->size, sizeof *options));
         a->options = *options;
     }
     if (a->options.form > OPS_ATTENTION_BLOCKS) {
         return ops_invalid("%s: options.form: expected an ops_attention_form_choice, got %u",
-                           function, a->options.form);
+                           a->function, a->options.form);
     }
-    HAL_TRY(ops_attention_describe(function, inputs[0], inputs[1], inputs[2], a->options.mask,
-                                   &result));
-    HAL_TRY(check_memory(a, inputs, y, &result));
+    HAL_TRY(
+        ops_attention_describe(a->function, inputs[0], inputs[1], inputs[2], a->options.mask, y));
+    for (uint32_t i = 0; i < 4; i++) {
+        const ops_tensor *x = i < 3 ? inputs[i] : a->options.mask;
+        if (x) {
+            HAL_TRY(ops_check_tensor(a->context, a->function, names[i], x));
+        }
+    }
     a->type = y->type;
     a->accumulator = hal_type_of_value(y->type);
-    a->q = with_all_axes(inputs[0]);
-    a->k = with_all_axes(inputs[1]);
-    a->v = with_all_axes(inputs[2]);
-    a->y = with_all_axes(y);
+    a->q = ops_attention_all_axes(inputs[0]);
+    a->k = ops_attention_all_axes(inputs[1]);
+    a->v = ops_attention_all_axes(inputs[2]);
     a->rows = a->q.shape[OPS_ATTENTION_ROW];
     a->columns = a->k.shape[OPS_ATTENTION_ROW];
     if (a->options.scale == 0) {
         a->options.scale = 1 / sqrt((double)a->q.shape[OPS_ATTENTION_COLUMN]);
     }
     const int64_t shape[OPS_ATTENTION_RANK] = {
-        a->y.shape[OPS_ATTENTION_OUTER], a->y.shape[OPS_ATTENTION_BATCH], a->rows, a->columns};
+        a->q.shape[OPS_ATTENTION_OUTER], a->q.shape[OPS_ATTENTION_BATCH], a->rows, a->columns};
     return a->options.mask
                ? ops_tensor_broadcast(a->options.mask, OPS_ATTENTION_RANK, shape, &a->mask)
                : HAL_OK;
+}
+
+hal_status ops_attention_check_output(const ops_attention_call *a, const char *name,
+                                      const ops_tensor *output, const ops_tensor *like,
+                                      const ops_tensor *const *inputs, uint32_t count)
+{
+    char text[2][OPS_TEXT_BYTES];
+    HAL_TRY(ops_check_output(a->context, a->function, name, output));
+    if (output->type != like->type || !ops_same_shape(output, like)) {
+        return ops_invalid("%s: %s: expected %s, got %s", a->function, name,
+                           ops_describe(like, text[0]), ops_describe(output, text[1]));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (inputs[i] && ops_overlap(inputs[i], output)) {
+            return ops_invalid(
+                "%s: %s: expected memory that no input and no other result uses, got "
+                "an overlap",
+                a->function, name);
+        }
+    }
+    return HAL_OK;
 }
 
 /* ---- Forms ---- */
@@ -179,7 +168,8 @@ hal_status ops_attention(ops_context *context, const ops_attention_options *opti
                          const ops_tensor *q, const ops_tensor *k, const ops_tensor *v,
                          const ops_tensor *y)
 {
-    ops_attention_call a = {.context = context, .options = OPS_ATTENTION_OPTIONS_DEFAULT};
+    ops_attention_call a = {.function = "ops_attention", .context = context};
+    ops_tensor result;
     if (!context || !q || !k || !v || !y) {
         return ops_invalid("ops_attention: %s: expected a pointer, got null", !context ? "context"
                                                                               : !q     ? "q"
@@ -187,8 +177,10 @@ hal_status ops_attention(ops_context *context, const ops_attention_options *opti
                                                                               : !v     ? "v"
                                                                                        : "y");
     }
-    const ops_tensor *const inputs[3] = {q, k, v};
-    HAL_TRY(check_call(&a, options, inputs, y));
+    const ops_tensor *const inputs[4] = {q, k, v, options ? options->mask : NULL};
+    HAL_TRY(ops_attention_check_inputs(&a, options, inputs, &result));
+    HAL_TRY(ops_attention_check_output(&a, "y", y, &result, inputs, 4));
+    a.y = ops_attention_all_axes(y);
     if (ops_tensor_get_element_count(y) == 0) {
         return HAL_OK;
     }

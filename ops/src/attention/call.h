@@ -21,6 +21,8 @@ typedef struct ops_attention_call {
     ops_attention_options options; /* the scale is not 0 */
     hal_type type, accumulator;
     ops_tensor q, k, v, y, mask; /* with all axes; mask: broadcast to the scores */
+    ops_tensor dy, dq, dk, dv;   /* of the gradients */
+    ops_tensor norm, delta;      /* [outer, batch, m, 1], see form.h */
     int64_t rows, columns;       /* m, n */
 } ops_attention_call;
 

@@ -212,21 +212,24 @@ static hal_ir_value matrix_combine(ops_attention_emitter *e, uint32_t kind, hal_
 }
 
 /* A number that is an f16, as its bits: 2^-112 times as large, it has them below those of an f32's
- * fraction. Denormals of a device that flushes them become 0. */
+ * fraction. Denormals of a device that flushes them become 0. Powers are finite and not negative,
+ * but for NaN, with which the whole row is NaN. */
 static hal_ir_value half_bits(ops_attention_emitter *e, hal_ir_value x)
 {
     hal_ir_builder *b = e->b;
-    const hal_ir_value bits = hal_ir_bitcast(b, HAL_TYPE_U32, x);
-    const hal_ir_value size = hal_ir_abs(b, x);
+    const hal_ir_value size = e->has_signs ? hal_ir_abs(b, x) : x;
     const hal_ir_value small =
         hal_ir_bitcast(b, HAL_TYPE_U32, hal_ir_mul(b, size, hal_ir_f32(b, 0x1p-112f)));
+    hal_ir_value half = hal_ir_shr(b, small, hal_ir_u32(b, 13));
+    if (!e->has_signs) {
+        return half;
+    }
+    const hal_ir_value bits = hal_ir_bitcast(b, HAL_TYPE_U32, x);
     const hal_ir_value sign =
         hal_ir_and(b, hal_ir_shr(b, bits, hal_ir_u32(b, 16)), hal_ir_u32(b, 0x8000));
-    hal_ir_value half = hal_ir_shr(b, small, hal_ir_u32(b, 13));
-    /* Infinities and NaN have the largest exponent in both. */
-    half = hal_ir_select(
-        b, hal_ir_lt(b, size, hal_ir_f32(b, INFINITY)), half,
-        hal_ir_select(b, hal_ir_eq(b, size, size), hal_ir_u32(b, 0x7c00), hal_ir_u32(b, 0x7e00)));
+    const hal_ir_value special =
+        hal_ir_select(b, hal_ir_eq(b, size, size), hal_ir_u32(b, 0x7c00), hal_ir_u32(b, 0x7e00));
+    half = hal_ir_select(b, hal_ir_lt(b, size, hal_ir_f32(b, INFINITY)), half, special);
     return hal_ir_or(b, half, sign);
 }
 

@@ -43,7 +43,8 @@ typedef struct ops_attention_scores {
 
 /* Variables. */
 typedef struct ops_attention_result {
-    uint32_t width; /* as of a tile */
+    uint32_t width;   /* as of a tile */
+    uint32_t columns; /* of a work-item */
     hal_ir_value of[OPS_ATTENTION_MAX_ROWS][OPS_ATTENTION_MAX_RESULT];
 } ops_attention_result;
 
@@ -55,13 +56,14 @@ typedef struct ops_attention_emitter {
     hal_ir_value item, lane_row, lane_column, subgroup; /* matrix: of 8 rows and 4 columns */
     uint32_t rows, columns;                             /* of scores, of a work-item */
     uint32_t scores_begin;                              /* plain: where they are shared */
+    bool has_signs; /* scores that are multiplied next may be negative or infinite */
     ops_attention_side sides[OPS_ATTENTION_SIDES];
     hal_ir_value queries, keys, d, e; /* U32: lengths */
     hal_ir_value factor, mask_factor; /* of products and of the mask, in the power's unit */
     hal_ir_value shift;               /* I32: of the last key of a query from its number */
     hal_ir_value first_row;           /* U32: of the group */
     hal_ir_value mask_base, mask_row, mask_column;
-    hal_ir_value statistics_base;
+    hal_ir_value heads, head_batches; /* by keys: queries' matrices of one of keys, see kernel.h */
 } ops_attention_emitter;
 
 /* What a kind of unit computes. Rows and columns are counted in the group's tile. */
@@ -94,6 +96,20 @@ uint32_t ops_attention_plain_pitch(uint32_t width);
 /* Element or word (row, column) of a tensor. */
 hal_ir_value ops_attention_place(const ops_attention_emitter *e, const ops_attention_side *side,
                                  hal_ir_value row, hal_ir_value column);
+
+/* Opens the variables of a result, from 0; multiplies row i by factors[i]. */
+void ops_attention_result_open(ops_attention_emitter *e, ops_attention_result *result,
+                               uint32_t width);
+void ops_attention_result_scale(ops_attention_emitter *e, const ops_attention_result *result,
+                                const hal_ir_value *factors);
+
+/* A tile after `total` elements of shared memory, which it adds its own to. `by_keys`: its rows are
+ * added up, for accumulate, not multiplied with. */
+ops_attention_tile ops_attention_tile_reserve(const ops_attention_form *form, uint32_t rows,
+                                              uint32_t width, bool by_keys, uint32_t *total);
+
+/* One beyond the last key that the group's queries have. */
+hal_ir_value ops_attention_key_end(ops_attention_emitter *e);
 
 /* x y + z, by one operation where the device has it. */
 hal_ir_value ops_attention_fma(const ops_attention_emitter *e, hal_ir_value x, hal_ir_value y,

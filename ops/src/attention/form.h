@@ -16,7 +16,8 @@ enum {
     OPS_ATTENTION_DQ,
     OPS_ATTENTION_DK,
     OPS_ATTENTION_DV,
-    OPS_ATTENTION_STATISTICS,
+    OPS_ATTENTION_NORM,  /* of each query: greatest score and logarithm of the sum */
+    OPS_ATTENTION_DELTA, /* of each query: the sum of dy y */
     OPS_ATTENTION_SIDES
 };
 
@@ -51,7 +52,8 @@ typedef struct ops_attention_form {
     uint8_t stages;     /* of the tiles that the loop reads: 1 or 2 */
     uint8_t keeps_rows; /* with matrix units: the rows' first operand is kept in registers */
     uint8_t slots[OPS_ATTENTION_SIDES];
-    uint8_t reserved[2]; /* 0 */
+    uint8_t has_dk, has_dv; /* by keys */
+    uint8_t reserved[3];    /* 0 */
 } ops_attention_form;
 OPS_KEY_STRUCTURES_END
 

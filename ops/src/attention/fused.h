@@ -13,6 +13,11 @@
  * the elements of a head, a scale that is not positive, or a device without room for tiles. */
 bool ops_attention_fused_plan(const ops_attention_call *call, ops_attention_work *work);
 
+/* The same for the kernels of the gradients, in their order; their number, or 0. */
+#define OPS_ATTENTION_GRADIENT_KERNELS 3u
+uint32_t ops_attention_gradients_plan(const ops_attention_call *call,
+                                      ops_attention_work works[OPS_ATTENTION_GRADIENT_KERNELS]);
+
 /* Whether a planned kernel takes less time than blocks of rows, about. */
 bool ops_attention_fused_is_faster(const ops_attention_call *call, const ops_attention_work *work);
 

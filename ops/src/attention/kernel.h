@@ -17,7 +17,10 @@ typedef struct ops_attention_work {
     ops_attention_operand operands[OPS_ATTENTION_SIDES];
     uint32_t queries, keys, d, e; /* lengths */
     uint32_t batches, blocks;     /* matrices along the second axis; groups of a matrix */
-    double factor, mask_factor;   /* of products and of the mask */
+    uint32_t heads,
+        head_batches;           /* by keys: matrices of queries that share one of keys, and those of
+                                   * them along the second axis; else 1 */
+    double factor, mask_factor; /* of products and of the mask */
 } ops_attention_work;
 
 /* Bit for each side that a form has. */

@@ -2,6 +2,7 @@
  * assembler contracts nothing and keeps denormals. */
 #include "lower/arithmetic.h"
 
+#include "lower/convert.h"
 #include "lower/math.h"
 
 #include <stddef.h>
@@ -169,8 +170,21 @@ static bool is_operation_with(const cuda_lowering *l, hal_ir_value value, uint32
     return second->opcode == HAL_IR_CONSTANT && l->kernel->constants[second->aux] == number;
 }
 
+/* The f32 of which a word is the bits, rounded to BF16; NONE: it is another word. */
+static hal_ir_value number_before_rounding(const cuda_lowering *l, hal_ir_value word)
+{
+    const hal_ir_record *bits = &l->kernel->records[word];
+    if (bits->opcode != HAL_IR_BITCAST) {
+        return HAL_IR_NONE;
+    }
+    const hal_ir_record *rounded = &l->kernel->records[bits->a];
+    return rounded->opcode == HAL_IR_NARROW && rounded->aux == HAL_TYPE_BF16 ? rounded->a
+                                                                             : HAL_IR_NONE;
+}
+
 /* Packs the low halves of two words, or the high ones, by one permutation of bytes:
- * (x & 0xffff) | (y << 16), and (x >> 16) | (y & 0xffff0000). False for other operands. */
+ * (x & 0xffff) | (y << 16), and (x >> 16) | (y & 0xffff0000); high halves that are roundings to
+ * BF16 by one conversion of both. False for other operands. */
 static bool emit_pack_halves(cuda_lowering *l, uint32_t index)
 {
     const hal_ir_record *r = &l->kernel->records[index];
@@ -181,6 +195,13 @@ static bool emit_pack_halves(cuda_lowering *l, uint32_t index)
                       is_operation_with(l, r->b, HAL_IR_AND, 0xffff0000);
     if (r->type != HAL_TYPE_U32 || (!low && !high)) {
         return false;
+    }
+    const hal_ir_value x = number_before_rounding(l, first->a);
+    const hal_ir_value y = number_before_rounding(l, second->a);
+    if (high && x != HAL_IR_NONE && y != HAL_IR_NONE) {
+        cuda_pack_halves(l, HAL_TYPE_BF16, cuda_define(l, index), cuda_in_register(l, x, 0),
+                         cuda_in_register(l, y, 0));
+        return true;
     }
     cuda_emit(l, "prmt.b32 $, $, $, $;", cuda_define(l, index), cuda_in_register(l, first->a, 0),
               cuda_in_register(l, second->a, 0), cuda_unsigned(low ? 0x5410 : 0x7632));

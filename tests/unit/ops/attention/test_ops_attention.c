@@ -25,7 +25,8 @@ static void arrays_are_near_the_expression(void **state)
     ok(ops_scope_begin(test_context));
     ops_array *scores = ops_matmul(q, ops_array_transpose(k, 1, 2));
     scores = ops_add(ops_array_binary_scalar(OPS_MUL, scores, 1 / sqrt((double)D)), mask);
-    ok(ops_array_read(made(ops_matmul(ops_array_softmax(2, scores), v)), sizeof want, want));
+    ops_array *weights = ops_array_keep(ops_array_softmax(2, scores)); /* else it is the call */
+    ok(ops_array_read(made(ops_matmul(weights, v)), sizeof want, want));
     const uint64_t before = statistics_of(test_context).kernels;
     ops_array *y = made(ops_array_attention(q, k, v, mask, 0, HAL_GEMM_STRICT));
     ok(ops_array_read(y, sizeof got, got));
@@ -38,7 +39,118 @@ static void arrays_are_near_the_expression(void **state)
     ok(ops_array_read(again, sizeof want, want));
     assert_memory_equal(got, want, sizeof got);
     ok(ops_scope_end(test_context));
-    release_all(q, k, v, mask);
+    release_all(q, k, v, mask, weights);
+}
+
+/* How the scores of an expression are written. */
+typedef enum expression_kind {
+    SCALED,      /* softmax(q k^T / 3) v */
+    MASKED,      /* softmax(mask + q k^T s) v */
+    SELECTED,    /* softmax(where(mask, q k^T s, -inf)) v */
+    SCALED_QUERY /* softmax((q s) k^T) v */
+} expression_kind;
+
+static ops_array *expression(expression_kind kind, ops_array *q, ops_array *k, ops_array *v,
+                             ops_array *mask, double scale, ops_array **held)
+{
+    if (kind == SCALED_QUERY) {
+        q = ops_array_binary_scalar(OPS_MUL, q, scale);
+    }
+    ops_array *scores = ops_matmul(q, ops_array_transpose(k, 1, 2));
+    if (kind == SCALED) {
+        scores = ops_array_binary_scalar(OPS_DIV, scores, 1 / scale);
+    } else if (kind != SCALED_QUERY) {
+        scores = ops_array_binary_scalar(OPS_MUL, scores, scale);
+    }
+    if (kind == MASKED) {
+        scores = ops_add(mask, scores);
+    } else if (kind == SELECTED) {
+        scores =
+            ops_array_where(mask, scores, ops_array_scalar(test_context, HAL_TYPE_F32, -INFINITY));
+    }
+    ops_array *weights = ops_array_softmax(2, scores);
+    if (held) {
+        *held = ops_array_keep(weights);
+    }
+    return made(ops_matmul(weights, v));
+}
+
+/* One kernel of the array layer for each, with the bits of the call; three where something else
+ * reads the weights. */
+static void expressions_are_the_call(void **state)
+{
+    const int64_t q_shape[3] = {HEADS, M, D}, k_shape[3] = {1, N, D}, v_shape[3] = {1, N, E};
+    const int64_t mask_shape[2] = {M, N};
+    ops_array *q = numbers(HAL_TYPE_F32, 3, q_shape, 1), *k = numbers(HAL_TYPE_F32, 3, k_shape, 2);
+    ops_array *v = numbers(HAL_TYPE_F32, 3, v_shape, 3);
+    ops_array *mask = numbers(HAL_TYPE_F32, 2, mask_shape, 4);
+    ops_array *zero = made(ops_array_scalar(test_context, HAL_TYPE_F32, 0));
+    ops_array *selection = made(ops_array_binary(OPS_LT, zero, mask));
+    ops_array *all[5] = {q, k, v, mask, selection};
+    float got[HEADS * M * E], want[HEADS * M * E];
+    ok(ops_array_evaluate(all, 5));
+    for (expression_kind kind = SCALED; kind <= SCALED_QUERY; kind++) {
+        const double scale = 0.25;
+        ops_array *given = kind == MASKED ? mask : kind == SELECTED ? selection : NULL;
+        ok(ops_scope_begin(test_context));
+        const uint64_t before = statistics_of(test_context).kernels;
+        ok(ops_array_read(expression(kind, q, k, v, given, scale, NULL), sizeof got, got));
+        const uint64_t after = statistics_of(test_context).kernels;
+        assert_int_equal(after, before + (kind == SCALED_QUERY ? 2 : 1));
+        assert_int_equal(statistics_of(test_context).dropped, 0);
+        ops_array *scaled = kind == SCALED_QUERY ? ops_array_binary_scalar(OPS_MUL, q, scale) : q;
+        ops_array *call = made(ops_array_scaled_attention(scaled, k, v, given, 0, HAL_GEMM_STRICT,
+                                                          kind == SCALED_QUERY ? 1 : scale));
+        ok(ops_array_read(call, sizeof want, want));
+        assert_memory_equal(got, want, sizeof got);
+        ok(ops_scope_end(test_context));
+    }
+    ops_array *held;
+    ok(ops_scope_begin(test_context));
+    const uint64_t before = statistics_of(test_context).kernels;
+    ops_array *y = expression(SCALED, q, k, v, NULL, 0.25, &held);
+    ok(ops_array_evaluate(&y, 1));
+    assert_int_equal(statistics_of(test_context).kernels, before + 3);
+    ok(ops_scope_end(test_context));
+    release_all(q, k, v, mask, zero, selection, held);
+}
+
+/* Those of the expression, with the weights that it stores. */
+static void gradients_are_near_the_expression(void **state)
+{
+    const int64_t q_shape[3] = {HEADS, M, D}, k_shape[3] = {HEADS, N, D};
+    const int64_t v_shape[3] = {HEADS, N, E}, y_shape[3] = {HEADS, M, E};
+    const double scale = 0.25;
+    float got[HEADS * N * D], want[HEADS * N * D];
+    ok(ops_scope_begin(test_context));
+    ops_array *q = numbers(HAL_TYPE_F32, 3, q_shape, 1), *k = numbers(HAL_TYPE_F32, 3, k_shape, 2);
+    ops_array *v = numbers(HAL_TYPE_F32, 3, v_shape, 3), *dy = numbers(HAL_TYPE_F32, 3, y_shape, 4);
+    ops_array *scores =
+        ops_array_binary_scalar(OPS_MUL, ops_matmul(q, ops_array_transpose(k, 1, 2)), scale);
+    ops_array *w = made(ops_array_keep(ops_array_softmax(2, scores))), *y = made(ops_matmul(w, v));
+    ops_array *delta = ops_array_reduce(OPS_REDUCE_SUM, 2, 1, ops_mul(dy, y));
+    ops_array *changes = ops_sub(ops_matmul(dy, ops_array_transpose(v, 1, 2)), delta);
+    changes = ops_array_binary_scalar(OPS_MUL, ops_mul(w, changes), scale);
+    ops_array *expected[3] = {ops_matmul(changes, k),
+                              ops_matmul(ops_array_transpose(changes, 1, 2), q),
+                              ops_matmul(ops_array_transpose(w, 1, 2), dy)};
+    ops_array *gradients[3];
+    ok(ops_array_attention_gradients(q, k, v, NULL, y, dy, 0, HAL_GEMM_STRICT, scale, gradients));
+    for (int i = 0; i < 3; i++) {
+        const uint64_t count = i == 0 ? HEADS * M * D : i == 1 ? HEADS * N * D : HEADS * N * E;
+        ok(ops_array_read(gradients[i], count * sizeof *got, got));
+        ok(ops_array_read(made(expected[i]), count * sizeof *want, want));
+        for (uint64_t n = 0; n < count; n++) {
+            assert_true(fabsf(got[n] - want[n]) < 2e-6f);
+        }
+    }
+    assert_int_equal(ops_array_attention_gradients(q, k, v, NULL, y, q, 0, 0, scale, gradients),
+                     HAL_ERROR_INVALID_ARGUMENT);
+    assert_null(gradients[0]);
+    assert_int_equal(ops_array_attention_gradients(q, k, v, NULL, y, NULL, 0, 0, scale, gradients),
+                     HAL_ERROR_INVALID_ARGUMENT);
+    ops_array_release(w);
+    ok(ops_scope_end(test_context));
 }
 
 static void rows_without_columns(void **state)
@@ -94,6 +206,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arrays_are_near_the_expression),
+        cmocka_unit_test(expressions_are_the_call),
+        cmocka_unit_test(gradients_are_near_the_expression),
         cmocka_unit_test(rows_without_columns),
         cmocka_unit_test(wrong_arguments_are_refused),
     };

@@ -154,6 +154,136 @@ static void keeps(trial t)
     }
 }
 
+/* Numbers of the gradients of one head: w, and s = w (dy v^T - sum(dy y)). */
+static void head_changes(const trial *t, const box *x, const box *mask, int64_t head, double *w,
+                         double *s)
+{
+    const box *q = &x[0], *k = &x[1], *v = &x[2], *y = &x[3], *dy = &x[4];
+    const int64_t group = head / t->heads;
+    for (int64_t i = 0; i < t->m; i++) {
+        double total = 0, delta = 0;
+        for (int64_t j = 0; j < t->n; j++) {
+            double score = 0;
+            for (int64_t c = 0; c < t->d; c++) {
+                score += at(q, head, i, c) * at(k, group, j, c) / sqrt((double)t->d);
+            }
+            score += t->mask == HAL_TYPE_F32 ? at(mask, 0, i, j) : 0;
+            const bool has = !t->causal || j <= i + t->n - t->m;
+            total += w[i * t->n + j] = has ? exp(score) : 0;
+        }
+        for (int64_t c = 0; c < t->e; c++) {
+            delta += at(dy, head, i, c) * at(y, head, i, c);
+        }
+        for (int64_t j = 0; j < t->n; j++) {
+            double change = -delta;
+            for (int64_t c = 0; c < t->e; c++) {
+                change += at(dy, head, i, c) * at(v, group, j, c);
+            }
+            w[i * t->n + j] /= total;
+            s[i * t->n + j] = w[i * t->n + j] * change;
+        }
+    }
+}
+
+/* Adds a head's part of the gradients to want[3]. */
+static void head_gradients(const trial *t, const box *x, const box *g, int64_t head,
+                           const double *w, const double *s, double *const want[3])
+{
+    const int64_t group = head / t->heads;
+    for (int64_t i = 0; i < t->m * t->n; i++) {
+        const int64_t row = i / t->n, key = i % t->n;
+        for (int64_t c = 0; c < t->d; c++) {
+            const double change = s[i] / sqrt((double)t->d);
+            want[0][g[0].t.offset + head * g[0].t.stride[0] + row * g[0].t.stride[1] + c] +=
+                change * at(&x[1], group, key, c);
+            want[1][g[1].t.offset + group * g[1].t.stride[0] + key * g[1].t.stride[1] + c] +=
+                change * at(&x[0], head, row, c);
+        }
+        for (int64_t c = 0; c < t->e; c++) {
+            want[2][g[2].t.offset + group * g[2].t.stride[0] + key * g[2].t.stride[1] + c] +=
+                w[i] * at(&x[4], head, row, c);
+        }
+    }
+}
+
+static void gradients_keep(trial t)
+{
+    const int64_t all = t.heads * t.groups;
+    box x[5] = {
+        make(t.type, all, t.m, t.d, t.gap, -1, 1), make(t.type, t.groups, t.n, t.d, t.gap, -1, 1),
+        make(t.type, t.groups, t.n, t.e, t.gap, -1, 1), make(t.type, all, t.m, t.e, t.gap, -1, 1),
+        make(t.type, all, t.m, t.e, t.gap, -1, 1)};
+    box g[3] = {make(t.type, all, t.m, t.d, 0, 0, 0), make(t.type, t.groups, t.n, t.d, 0, 0, 0),
+                make(t.type, t.groups, t.n, t.e, 0, 0, 0)};
+    box mask = make(HAL_TYPE_F32, 1, t.m, t.n, 0, -2, 2);
+    ops_attention_options options = OPS_ATTENTION_OPTIONS_DEFAULT;
+    options.causal = t.causal;
+    options.precision = HAL_GEMM_FAST;
+    ops_tensor shape = mask.t;
+    shape.rank = 2;
+    memmove(shape.shape, shape.shape + 1, 2 * sizeof *shape.shape);
+    memmove(shape.stride, shape.stride + 1, 2 * sizeof *shape.stride);
+    options.mask = t.mask == HAL_TYPE_F32 ? &shape : NULL;
+    const int64_t heads[5] = {t.heads, 1, 1, t.heads, t.heads};
+    ops_tensor tensors[5], results[3];
+    for (int i = 0; i < 5; i++) {
+        tensors[i] = grouped(&x[i], &t, heads[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        results[i] = grouped(&g[i], &t, heads[i]);
+    }
+    const ops_tensor *const inputs[3] = {&tensors[0], &tensors[1], &tensors[2]};
+    const ops_tensor *const gradients[3] = {&results[0], &results[1], &results[2]};
+    ok(ops_attention_gradients(test_context, &options, inputs, &tensors[3], &tensors[4],
+                               gradients));
+    ok(hal_queue_wait(test_queue, HAL_WAIT_FOREVER));
+    if (mock->problem[0]) {
+        fail_msg("%s", mock->problem);
+    }
+    double *want[3] = {box_want(&g[0]), box_want(&g[1]), box_want(&g[2])};
+    double *w = calloc((size_t)(t.m * t.n), sizeof *w), *s = calloc((size_t)(t.m * t.n), sizeof *s);
+    for (int64_t head = 0; head < all; head++) {
+        head_changes(&t, x, &mask, head, w, s);
+        head_gradients(&t, x, g, head, w, s, want);
+    }
+    for (int i = 0; i < 3; i++) {
+        box_expect(&g[i], want[i], 2, t.type == HAL_TYPE_F16 ? 4e-3 : 3e-2);
+        free(want[i]);
+        box_free(&g[i]);
+    }
+    free(w);
+    free(s);
+    for (int i = 0; i < 5; i++) {
+        box_free(&x[i]);
+    }
+    box_free(&mask);
+}
+
+static void gradients(void **state)
+{
+    gradients_keep((trial){
+        .type = HAL_TYPE_BF16, .heads = 2, .groups = 2, .m = 20, .n = 40, .d = 32, .e = 64});
+    gradients_keep((trial){.type = HAL_TYPE_F16,
+                           .heads = 1,
+                           .groups = 1,
+                           .m = 40,
+                           .n = 70,
+                           .d = 64,
+                           .e = 32,
+                           .causal = 1});
+    gradients_keep((trial){.type = HAL_TYPE_BF16,
+                           .mask = HAL_TYPE_F32,
+                           .heads = 1,
+                           .groups = 1,
+                           .m = 20,
+                           .n = 35,
+                           .d = 128,
+                           .e = 128,
+                           .causal = 1});
+    gradients_keep((trial){
+        .type = HAL_TYPE_F16, .heads = 1, .groups = 1, .m = 20, .n = 35, .d = 160, .e = 33});
+}
+
 static void masks_and_types(void **state)
 {
     for (uint32_t i = 0; i < 2 * 2 * 3; i++) {
@@ -206,8 +336,8 @@ static void elements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(masks_and_types), cmocka_unit_test(heads),
-                                       cmocka_unit_test(elements)};
-    const struct CMUnitTest few[] = {cmocka_unit_test(heads)};
+                                       cmocka_unit_test(elements), cmocka_unit_test(gradients)};
+    const struct CMUnitTest few[] = {cmocka_unit_test(heads), cmocka_unit_test(gradients)};
     return cmocka_run_group_tests_name("large", tests, open_large, close_context) +
            cmocka_run_group_tests_name("small", few, open_small, close_context) +
            cmocka_run_group_tests_name("many", few, open_many, close_context);
