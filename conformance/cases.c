@@ -80,6 +80,7 @@ static const struct {
     {"ops/messages", CASE_LEVEL_OPS, cases_ops_messages},
     {"ops/array", CASE_LEVEL_OPS, cases_ops_array},
     {"ops/array_values", CASE_LEVEL_OPS, cases_ops_array_values},
+    {"ops/array_kernels", CASE_LEVEL_OPS, cases_ops_array_kernels},
     {"ops/array_program", CASE_LEVEL_OPS, cases_ops_array_program},
     {"ops/array_graph", CASE_LEVEL_OPS, cases_ops_array_graph},
     {"ops/array_network", CASE_LEVEL_OPS, cases_ops_array_network},

@@ -77,6 +77,7 @@ void cases_ops_statistics(case_list *list);
 void cases_ops_random(case_list *list);
 void cases_ops_messages(case_list *list);
 void cases_ops_array(case_list *list);
+void cases_ops_array_kernels(case_list *list);
 void cases_ops_array_program(case_list *list);
 void cases_ops_array_values(case_list *list);
 void cases_ops_array_graph(case_list *list);

@@ -1,5 +1,6 @@
 /* array_program.c: random programs over arrays, with pools of live arrays, scopes and releases at
- * random; the same bits with fusion and without (promise 17). */
+ * random; the same bits with fusion and without (promise 17). No softmax is the first operand of a
+ * product, because attention by its expression has other bits than its steps. */
 #include <stdio.h>
 
 #include "case/cases.h"
@@ -89,7 +90,7 @@ static ops_array *reduction(array_run *r, ops_array *x)
         return unary(r, x);
     }
     return below(r, 3) == 0 && hal_type_is_float(type)
-               ? ops_array_softmax(axis, x)
+               ? ops_neg(ops_array_softmax(axis, x))
                : ops_array_reduce(below(r, 2) != 0 ? OPS_REDUCE_MAX : OPS_REDUCE_SUM, axis,
                                   below(r, 2) == 0, x);
 }
@@ -102,6 +103,19 @@ static ops_array *product(array_run *r, ops_array *x, ops_array *y)
                    ops_array_get_length(y, 0) == ops_array_get_length(x, 1)
                ? ops_matmul(x, y)
                : unary(r, x);
+}
+
+/* Of x with itself, or with y as keys and values. */
+static ops_array *attention(array_run *r, ops_array *x, ops_array *y)
+{
+    const hal_type type = ops_array_get_type(x);
+    if (ops_array_get_rank(x) != 2 || !hal_type_is_float(type)) {
+        return unary(r, x);
+    }
+    const bool fits = ops_array_get_rank(y) == 2 && ops_array_get_type(y) == type &&
+                      ops_array_get_length(y, 1) == ops_array_get_length(x, 1);
+    ops_array *keys = fits ? y : x;
+    return ops_array_scaled_attention(x, keys, keys, NULL, below(r, 2) != 0, HAL_GEMM_STRICT, 0.5);
 }
 
 /* x and what is computed of it, one after the other, as far as that stays small. */
@@ -135,7 +149,7 @@ static ops_array *update(array_run *r, ops_array *x)
 static ops_array *operation(array_run *r, ops_array *x, ops_array *y)
 {
     const hal_type type = ops_array_get_type(x);
-    switch (below(r, 14)) {
+    switch (below(r, 15)) {
     case 0:
     case 1:
     case 2:
@@ -159,6 +173,8 @@ static ops_array *operation(array_run *r, ops_array *x, ops_array *y)
         return join(r, x);
     case 12:
         return update(r, x);
+    case 13:
+        return attention(r, x, y);
     default:
         return product(r, x, y);
     }

@@ -183,7 +183,6 @@ static ops_array *make_view(machine *m, uint32_t what, ops_array *x)
     }
 }
 
-/* One call; `is_far` is set when an operand is. */
 /* An update of a slice, or of whatever strides the bytes say. */
 static ops_array *make_update(machine *m, ops_array *x, ops_array *value)
 {
@@ -232,6 +231,28 @@ static ops_array *make_move(machine *m, ops_array *x, int *is_far)
                        : ops_array_resize_gradient(kind, places, next(m) % 4, after, 0, x);
 }
 
+/* Attention, or one of its gradients. */
+static ops_array *make_attention(machine *m, ops_array *q, int *is_far)
+{
+    ops_array *k = operand(m, is_far), *v = operand(m, is_far), *gradients[3];
+    ops_array *mask = next(m) % 2 ? operand(m, is_far) : NULL;
+    const uint32_t form = next(m), wanted = form / 16 % 4;
+    const double scale = form / 2 % 8 ? (double)(form / 2 % 8) - 1 : -1;
+    ops_array *y = ops_array_scaled_attention(q, k, v, mask, form % 2 != 0, next(m) % 4, scale);
+    if (!y || wanted == 3 || *is_far || ops_array_get_element_count(y) > MOST_ELEMENTS) {
+        return y;
+    }
+    if (ops_array_attention_gradients(q, k, v, mask, y, operand(m, is_far), form % 2 != 0, 0, scale,
+                                      gradients) != HAL_OK) {
+        return y;
+    }
+    ops_array_release(y);
+    ops_array_release(gradients[(wanted + 1) % 3]);
+    ops_array_release(gradients[(wanted + 2) % 3]);
+    return gradients[wanted];
+}
+
+/* One call; `is_far` is set when an operand is. */
 static ops_array *make(machine *m, uint32_t what, int *is_far)
 {
     static const uint8_t zeros[MOST_ELEMENTS * 8];
@@ -289,6 +310,8 @@ static ops_array *make(machine *m, uint32_t what, int *is_far)
         return make_update(m, x, operand(m, is_far));
     case 23:
         return make_move(m, x, is_far);
+    case 24:
+        return make_attention(m, x, is_far);
     default:
         return make_view(m, what, x);
     }
@@ -313,7 +336,7 @@ static void place(machine *m, ops_array *made, int is_far, int may_be_far)
 
 static void call(machine *m)
 {
-    const uint32_t what = next(m) % 24;
+    const uint32_t what = next(m) % 25;
     int is_far = 0;
     switch (what) {
     case 0:

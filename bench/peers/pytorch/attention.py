@@ -5,7 +5,8 @@
     python3 bench/peers/pytorch/attention.py --device cuda --cells cells.json --json torch.json
     hal-bench attention --device cuda --seed 1 --join torch.json
 
-Each cell by scaled_dot_product_attention, with the kernel that PyTorch chooses. TF32 is off.
+Each cell by scaled_dot_product_attention, with the kernel that PyTorch chooses; gradients by its
+autograd, without the forward pass. TF32 is off.
 """
 import sys
 
@@ -37,10 +38,18 @@ def measure(bench, cell, _listed, _modes, _compile_end):
                "attn_mask": causal_mask(bench, cell) if cell["causal"] and not is_square else None}
     if cell["heads"] != cell["groups"]:
         options["enable_gqa"] = True
-    bench.add(cell["case"], "torch_eager", lambda: scaled_dot_product_attention(q, k, v, **options), 1)
+    if not cell["gradients"]:
+        with torch.inference_mode():
+            bench.add(cell["case"], "torch_eager",
+                      lambda: scaled_dot_product_attention(q, k, v, **options), 1)
+        return
+    inputs = [x.requires_grad_() for x in (q, k, v)]
+    y = scaled_dot_product_attention(*inputs, **options)
+    dy = torch.rand_like(y)
+    bench.add(cell["case"], "torch_eager",
+              lambda: torch.autograd.grad(y, inputs, dy, retain_graph=True), 1)
 
 
 if __name__ == "__main__":
     torch.backends.cuda.matmul.allow_tf32 = False
-    with torch.inference_mode():
-        sys.exit(main(__doc__, "attention", "eager", measure))
+    sys.exit(main(__doc__, "attention", "eager", measure))

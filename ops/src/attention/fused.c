@@ -285,11 +285,25 @@ uint32_t ops_attention_gradients_plan(const ops_attention_call *call,
     return count;
 }
 
-/* Matrix units outdo products that store their scores; single products do on devices whose table
- * says so. */
+/* By the model of the device's table. */
 bool ops_attention_fused_is_faster(const ops_attention_call *call, const ops_attention_work *work)
 {
-    return work->form.matrix || call->context->tuning->attention.fuses_products;
+    const ops_attention_tuning *tuning = &call->context->tuning->attention;
+    const bool by_units = work->form.matrix;
+    const bool is_wide = work->d > 64 || work->e > 64;
+    const double rate = by_units  ? tuning->matrix_ops
+                        : is_wide ? tuning->plain_wide_ops
+                                  : tuning->plain_ops;
+    const double units = (double)call->context->info->compute_units;
+    const double matrices =
+        (double)call->y.shape[OPS_ATTENTION_OUTER] * (double)call->y.shape[OPS_ATTENTION_BATCH];
+    const double all =
+        2.0 * matrices * (double)call->rows * (double)call->columns * (work->d + work->e);
+    const double skipped = call->options.causal && call->rows > 1 ? 0.5 : 1.0;
+    const double least = by_units ? tuning->key_ns * (double)call->columns : 0.0;
+    const double block_rate = by_units ? tuning->block_matrix_ops : tuning->block_ops;
+    return rate > 0 && fmax(least, skipped * all / (units * rate)) <
+                           tuning->block_ns + all / (units * block_rate);
 }
 
 /* ---- Recording ---- */

@@ -210,7 +210,12 @@ typedef struct ops_convolution_tuning {
 /* Attention (attention/attention.c). */
 typedef struct ops_attention_tuning {
     uint64_t block_bytes; /* of the scores that blocks of rows keep at a time */
-    bool fuses_products;  /* one kernel of single products is faster than blocks of rows */
+    /* The time of both forms. Operations for each compute unit and ns: of the kernel of single
+     * products, with heads of at most 64 elements and longer ones (0: never chosen), of that on
+     * matrix units, of blocks of single products, and of blocks on matrix units. */
+    double plain_ops, plain_wide_ops, matrix_ops, block_ops, block_matrix_ops;
+    double key_ns;   /* of the kernel on matrix units for a key, at least */
+    double block_ns; /* of blocks, at least */
 } ops_attention_tuning;
 
 typedef struct ops_tuning {
