@@ -321,7 +321,8 @@ int main(int count, char **arguments)
         return parsed < 0 ? 0 : 2;
     }
     if (options.levels == CASE_LEVEL_SANITIZE) {
-        setenv("HAL_SANITIZE", "bounds,race,math,nan", 1); /* of the processes that run cases */
+        /* Of the processes that run cases. */
+        setenv("HAL_SANITIZE", "bounds,init,race,math,nan", 1);
     }
     case_list list = {.seed = options.seed};
     case_list_fill(&list);

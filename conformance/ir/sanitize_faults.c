@@ -67,6 +67,7 @@ const sanitize_fault sanitize_faults[] = {
                "work-item (63, 0, 0) of group ("}},
     {.name = "bounds/shared_store",
      .check = "bounds",
+     .has_more = true,
      .text = "shared s f32 64\n" IDS "store s[%l@], %f1\nbarrier\n%v = load f32 s[%l]\n"
              "store y[%i], %v\n",
      .right = "",
@@ -109,6 +110,7 @@ const sanitize_fault sanitize_faults[] = {
                "work-item (63, 0, 0) of group (3, 0, 0)"}},
     {.name = "bounds/copy_target",
      .check = "bounds",
+     .has_more = true,
      .text = "shared s f32 64\n" IDS "%o = constant u32 @\n%j = add u32 %l, %o\n"
              "async_copy 1 s[%j], x[%i]\nasync_commit\nasync_wait 0\nbarrier\n"
              "%v = load f32 s[%l]\nstore y[%i], %v\n",
@@ -314,5 +316,28 @@ const sanitize_fault sanitize_faults[] = {
      .right = "255",
      .wrong = "127",
      .words = {"race", " s[", "shared array \"s\" of 256 elements", ", with work-item"}},
+    {.name = "init/shared_never_written",
+     .check = "init",
+     .text = "shared s f32 64\n" IDS "@%v = load f32 s[%l]\nstore y[%i], %v\n",
+     .right = "store s[%l], %f1\nbarrier\n",
+     .wrong = "",
+     .words = {"use of memory that was never written", "load f32 s[", "shared array \"s\"",
+               "256 times"}},
+    {.name = "init/shared_partly_written",
+     .check = "init",
+     .text = "shared s f32 64\n" IDS "%n = constant u32 @\n%in = lt bool %l, %n\n"
+             "store s[%l], %f1 if %in\nbarrier\n%v = load f32 s[%l]\nstore y[%i], %v\n",
+     .right = "64",
+     .wrong = "63",
+     .words = {"use of memory that was never written", "load f32 s[",
+               "shared array \"s\" of 64 elements, index 63", "4 times"}},
+    {.name = "init/shared_counter",
+     .check = "init",
+     .text = "shared s u32 1\n" IDS "%first = eq bool %l, %c0\n@barrier\n"
+             "%v = atomic add u32 s[%c0], %c1\nstore z[%i], %v\n",
+     .right = "store s[%c0], %c0 if %first\n",
+     .wrong = "",
+     .words = {"use of memory that was never written", "atomic add u32 s[",
+               "shared array \"s\" of 1 elements, index 0"}},
 };
 const size_t sanitize_fault_count = sizeof sanitize_faults / sizeof *sanitize_faults;

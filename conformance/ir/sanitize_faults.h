@@ -2,6 +2,7 @@
 #ifndef CONFORMANCE_IR_SANITIZE_FAULTS_H
 #define CONFORMANCE_IR_SANITIZE_FAULTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,7 +16,7 @@ typedef struct sanitize_fault {
     const char *text;  /* what follows the head that sanitize_faults.c describes */
     const char *right, *wrong;
     uint32_t bytes[SANITIZE_BINDINGS]; /* of a binding; 0: 1024 */
-    uint32_t unwritten;                /* bit of each binding that nothing writes before */
+    bool has_more; /* another finding follows from it: of elements that stay unwritten */
     const char *words[SANITIZE_WORDS]; /* of the finding */
 } sanitize_fault;
 

@@ -8,7 +8,7 @@ amount=$1 programs=$2 tests=$3 project=$4
 layer=validate
 [ "$amount" = checks ] && layer=sanitize
 export HAL_BACKEND=cpu
-if [ $layer = validate ]; then export HAL_LAYERS=validate; else export HAL_SANITIZE=bounds; fi
+if [ $layer = validate ]; then export HAL_LAYERS=validate; else export HAL_SANITIZE=bounds,init,race; fi
 unset HAL_LOG
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

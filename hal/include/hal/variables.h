@@ -35,8 +35,8 @@
       "validate: reports what a program or kernel does wrong; fault: calls named by HAL_FAULT "    \
       "fail")                                                                                      \
     X(HAL_SANITIZE, "LIST", "hal/src/layers/layer.c",                                              \
-      "checks that kernels get: bounds, race, math, nan; what they find is reported; stop: the "   \
-      "batch after a finding fails")                                                               \
+      "checks that kernels get: bounds, init, race, math, nan; what they find is reported; stop: " \
+      "the batch after a finding fails")                                                           \
     X(HAL_FAULT, "LIST", "hal/src/layers/fault.c",                                                 \
       "calls that fail with HAL_LAYERS=fault: kind:number, or kind:number+ for all from there "    \
       "on; kinds are allocation, compile, submit, wait and lost")                                  \

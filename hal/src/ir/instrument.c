@@ -51,6 +51,55 @@ static uint32_t site_add(hal_ir_instrumentation *s, hal_ir_fault fault, uint32_t
     return made->site_count++;
 }
 
+/* Takes shared memory of the device for an array of words. False where no room is left. */
+static bool shared_take(hal_ir_instrumentation *s, uint64_t bytes)
+{
+    const uint64_t end = ((s->shared_bytes + 15) & ~UINT64_C(15)) + bytes;
+    if (end > s->rewrite.info->shared_bytes) {
+        s->made->unchecked++;
+        return false;
+    }
+    s->shared_bytes = end;
+    return true;
+}
+
+/* Clears the words of a shared array by all work-items. */
+static void words_clear(hal_ir_instrumentation *s, hal_ir_memory_id words, uint32_t count)
+{
+    hal_ir_builder *b = s->b;
+    const hal_ir_value zero = hal_ir_u32(b, 0);
+    const hal_ir_value i =
+        hal_ir_for(b, hal_ir_item_number(s->b, s->from->group_size), hal_ir_u32(b, count),
+                   hal_ir_u32(b, hal_ir_group_items(s->from)));
+    hal_ir_store(b, words, i, zero);
+    hal_ir_end(b);
+}
+
+bool hal_ir_shadow_shared(hal_ir_instrumentation *s, const char *what, hal_ir_memory_id *words)
+{
+    const hal_ir_kernel *from = s->from;
+    const uint32_t count = from->memory_count - from->binding_count;
+    bool has_words = false;
+    for (uint32_t i = 0; i < count; i++) {
+        char name[48];
+        const uint32_t elements = from->memories[from->binding_count + i].count;
+        snprintf(name, sizeof name, "sanitize_%s_%u", what, i);
+        if (shared_take(s, UINT64_C(4) * elements)) {
+            words[i] = hal_ir_shared(s->b, name, HAL_TYPE_U32, elements);
+            has_words = true;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (words[i] != HAL_IR_NONE) {
+            words_clear(s, words[i], from->memories[from->binding_count + i].count);
+        }
+    }
+    if (has_words) {
+        hal_ir_barrier(s->b);
+    }
+    return has_words;
+}
+
 void hal_ir_instrumented_free(hal_ir_instrumented *made)
 {
     hal_ir_kernel_destroy(made->kernel);
@@ -79,17 +128,6 @@ hal_ir_value hal_ir_element_count(hal_ir_instrumentation *s, uint32_t memory, ha
 hal_ir_value hal_ir_and_maybe(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
 {
     return y == HAL_IR_NONE ? x : hal_ir_and(b, x, y);
-}
-
-bool hal_ir_take_shared(hal_ir_instrumentation *s, uint64_t bytes)
-{
-    const uint64_t end = ((s->shared_bytes + 15) & ~UINT64_C(15)) + bytes;
-    if (end > s->rewrite.info->shared_bytes) {
-        s->made->unchecked++;
-        return false;
-    }
-    s->shared_bytes = end;
-    return true;
 }
 
 void hal_ir_report_fault(hal_ir_instrumentation *s, hal_ir_fault fault, hal_ir_value wrong,

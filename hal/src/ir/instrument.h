@@ -125,14 +125,16 @@ typedef struct hal_ir_pass {
     void (*after)(hal_ir_instrumentation *s, hal_ir_value *facts, hal_ir_value value);
 } hal_ir_pass;
 
-extern const hal_ir_pass hal_ir_pass_bounds, hal_ir_pass_math, hal_ir_pass_nan, hal_ir_pass_race;
+extern const hal_ir_pass hal_ir_pass_bounds, hal_ir_pass_math, hal_ir_pass_nan, hal_ir_pass_race,
+    hal_ir_pass_init;
 
 /* The elements of memory `memory` of `from`, as U32 (at most UINT32_MAX) or U64. */
 hal_ir_value hal_ir_element_count(hal_ir_instrumentation *s, uint32_t memory, hal_type type);
 
-/* Takes shared memory of the device for an array of a pass. False, and counted as an array that is
- * not checked, where no room is left. */
-bool hal_ir_take_shared(hal_ir_instrumentation *s, uint64_t bytes);
+/* Adds an array of U32 with a cleared word for each element of each shared array; `what` is in its
+ * name. words[i]: of the i-th shared array; unchanged, and counted as one that is not checked,
+ * where no shared memory is left. Returns whether there is any. */
+bool hal_ir_shadow_shared(hal_ir_instrumentation *s, const char *what, hal_ir_memory_id *words);
 
 /* `x` and, where it is not NONE, `y`. */
 hal_ir_value hal_ir_and_maybe(hal_ir_builder *b, hal_ir_value x, hal_ir_value y);

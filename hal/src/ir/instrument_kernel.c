@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const hal_ir_pass *const passes[HAL_IR_PASSES] = {&hal_ir_pass_bounds, &hal_ir_pass_race,
-                                                         &hal_ir_pass_math, &hal_ir_pass_nan};
+static const hal_ir_pass *const passes[HAL_IR_PASSES] = {
+    &hal_ir_pass_bounds, &hal_ir_pass_init, &hal_ir_pass_race, &hal_ir_pass_math, &hal_ir_pass_nan};
 
 static hal_status instrumentation_begin(hal_ir_instrumentation *s, const hal_ir_kernel *from,
                                         uint32_t checks, const hal_device_info *info)

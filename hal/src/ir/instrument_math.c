@@ -82,6 +82,10 @@ static hal_ir_value value_exact(hal_ir_builder *b, hal_ir_value value)
 static hal_ir_value operand_exact(hal_ir_instrumentation *s, const hal_ir_value *facts,
                                   hal_ir_value old)
 {
+    const hal_ir_record *record = &s->from->records[old];
+    if (record->opcode == HAL_IR_CONSTANT) {
+        return hal_ir_i64(s->b, (int32_t)(uint32_t)s->from->constants[record->aux]);
+    }
     return facts[old] != HAL_IR_NONE ? facts[old] : value_exact(s->b, s->rewrite.values[old]);
 }
 

@@ -12,8 +12,6 @@
 
 #include "report.h"
 
-#include <stdio.h>
-
 enum { KIND_READ = 0, KIND_SEVERAL = 1, KIND_WRITE = 2, KIND_BITS = 2 };
 
 /* Bits of a work-item's number. */
@@ -122,43 +120,11 @@ static void race_after(hal_ir_instrumentation *s, hal_ir_value *facts, hal_ir_va
     }
 }
 
-/* Clears the words of a shared array by all work-items. */
-static void words_clear(hal_ir_instrumentation *s, hal_ir_memory_id words, uint32_t count)
-{
-    hal_ir_builder *b = s->b;
-    const hal_ir_value zero = hal_ir_u32(b, 0);
-    const hal_ir_value i =
-        hal_ir_for(b, hal_ir_item_number(s->b, s->from->group_size), hal_ir_u32(b, count),
-                   hal_ir_u32(b, hal_ir_group_items(s->from)));
-    hal_ir_store(b, words, i, zero);
-    hal_ir_end(b);
-}
-
 static void race_begin(hal_ir_instrumentation *s, hal_ir_value *facts)
 {
-    const hal_ir_kernel *from = s->from;
-    bool has_words = false;
-    for (uint32_t i = from->binding_count; i < from->memory_count; i++) {
-        char name[48];
-        snprintf(name, sizeof name, "sanitize_accesses_%u", i);
-        const uint32_t count = from->memories[i].count;
-        if (!hal_ir_take_shared(s, UINT64_C(4) * count)) {
-            continue;
-        }
-        facts[1 + i - from->binding_count] = hal_ir_shared(s->b, name, HAL_TYPE_U32, count);
-        has_words = true;
+    if (hal_ir_shadow_shared(s, "accesses", facts + 1)) {
+        facts[0] = hal_ir_var(s->b, hal_ir_u32(s->b, 1));
     }
-    if (!has_words) {
-        return;
-    }
-    for (uint32_t i = from->binding_count; i < from->memory_count; i++) {
-        const hal_ir_value words = facts[1 + i - from->binding_count];
-        if (words != HAL_IR_NONE) {
-            words_clear(s, words, from->memories[i].count);
-        }
-    }
-    hal_ir_barrier(s->b);
-    facts[0] = hal_ir_var(s->b, hal_ir_u32(s->b, 1));
 }
 
 const hal_ir_pass hal_ir_pass_race = {

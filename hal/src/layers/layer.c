@@ -47,10 +47,11 @@ static const word_list dump_words = {"HAL_DUMP",
                                      {{"batch", HAL_LAYER_DUMP}, {"ir", 0}, {"native", 0}}};
 /* Which checks they name is read by the layer. */
 static const word_list sanitize_words = {"HAL_SANITIZE",
-                                         "bounds, race, math, nan and stop",
+                                         "bounds, init, race, math, nan and stop",
                                          "",
-                                         5,
+                                         6,
                                          {{"bounds", HAL_LAYER_SANITIZE},
+                                          {"init", HAL_LAYER_SANITIZE},
                                           {"race", HAL_LAYER_SANITIZE},
                                           {"math", HAL_LAYER_SANITIZE},
                                           {"nan", HAL_LAYER_SANITIZE},

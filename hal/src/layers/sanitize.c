@@ -39,6 +39,7 @@ static hal_status sanitize_begin(void)
         const char *word;
         uint32_t check;
     } words[] = {{"bounds", HAL_CHECK_BOUNDS},
+                 {"init", HAL_CHECK_INIT},
                  {"race", HAL_CHECK_RACE},
                  {"math", HAL_CHECK_MATH},
                  {"nan", HAL_CHECK_NAN}};
@@ -65,7 +66,8 @@ static void device_opened(hal_device *device)
     made->device = device;
     made->info = device->info;
     device->info.max_bindings -= device->info.max_bindings > 1 ? 1 : 0;
-    device->info.shared_bytes /= checks & HAL_CHECK_RACE ? 2 : 1;
+    device->info.shared_bytes /=
+        1u + ((checks & HAL_CHECK_RACE) != 0) + ((checks & HAL_CHECK_INIT) != 0);
 }
 
 static void device_closing(const hal_device *device)
@@ -125,8 +127,7 @@ static hal_status kernel_compiling(hal_event *event)
                 hal_status_message());
     }
     if (status == HAL_OK && given->kernel->checked.unchecked > 0) {
-        hal_log(HAL_LOG_WARN,
-                "sanitize: kernel %s: %u shared arrays are not checked for races: no room",
+        hal_log(HAL_LOG_WARN, "sanitize: kernel %s: %u shared arrays are not checked: no room",
                 event->kernel->names, given->kernel->checked.unchecked);
     }
     if (status == HAL_OK && given->legal) {
