@@ -47,4 +47,8 @@ bool child_read_within(int fd, double seconds, void *data, size_t bytes);
 /* Seconds of a clock that parent and child share. */
 double child_now(void);
 
+/* Processor seconds of this process and of those that it has waited for: of a compiler that runs
+ * in either, whatever else the machine does. */
+double child_processor_seconds(void);
+
 #endif
