@@ -49,7 +49,7 @@ static hal_ir_builder *build_records(case_run *run, uint32_t length)
     for (uint32_t s = 0; s < length / 2 / PER_STORE; s++) {
         hal_ir_value value = hal_ir_u32(b, s);
         for (uint32_t k = 0; k < PER_STORE; k++) {
-            number = k % 4 == 0 ? hal_ir_u32(b, 12345 + s * PER_STORE + k) : number;
+            number = k % 8 == 0 ? hal_ir_u32(b, 12345 + s * PER_STORE + k) : number;
             value = hal_ir_xor(b, hal_ir_add(b, value, number), first);
         }
         hal_ir_store_wide(b, out, zero, (int32_t)s, HAL_IR_NONE, value);
@@ -66,7 +66,7 @@ static void many_records(case_run *run, const void *parameters)
     for (uint32_t s = 0; s < STORES; s++) {
         expected[s] = s;
         for (uint32_t k = 0; k < PER_STORE; k++) {
-            expected[s] = (expected[s] + 12345 + s * PER_STORE + k / 4 * 4) ^ x[0];
+            expected[s] = (expected[s] + 12345 + s * PER_STORE + k / 8 * 8) ^ x[0];
         }
     }
     size_check(run, build_records, RECORDS, x, 1, expected, STORES);

@@ -145,15 +145,11 @@ static void records_16_bits(wrap_table *table)
 static hal_status allocate_a_part(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
                                   hal_plugin_memory **memory)
 {
-    static uint64_t most;
-    hal_device_info info;
-    uint32_t count = 0;
-    if (most == 0 &&
-        wrap_inside()->enumerate(wrap_inside()->instance, &info, 1, &count) == HAL_OK) {
-        most = info.max_allocation / 4 * 3;
-    }
-    return bytes > most ? wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: more than three quarters")
-                        : wrap_inside()->memory_allocate(device, kind, bytes, memory);
+    uint64_t free_bytes = 0, total = 0;
+    wrap_inside()->memory_info(device, &free_bytes, &total);
+    return bytes / 2 > free_bytes / 3
+               ? wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: more than two thirds of what is free")
+               : wrap_inside()->memory_allocate(device, kind, bytes, memory);
 }
 
 static void allocation_part(wrap_table *table)
