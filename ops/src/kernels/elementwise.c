@@ -530,7 +530,7 @@ static hal_status plan_general(const ops_context *context, const ops_elementwise
     ops_layout_choose(context, space, use->reserved, use->reach, &plan->layout);
     plan->layout.dense = 0;
     const bool is_contiguous = lines_are_contiguous(&plan->layout);
-    const bool is_wide = is_contiguous && inner % widest == 0 &&
+    const bool is_wide = is_contiguous && widest > 1 && inner % widest == 0 &&
                          usable_width(space, widest, use->starts) == widest;
     plan->width = is_wide ? widest : 1;
     plan->rows = 2 * inner >= (uint64_t)plan->group * plan->width;

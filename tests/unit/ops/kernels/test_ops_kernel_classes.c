@@ -318,7 +318,7 @@ static const program programs[] = {
     {"running sum", running_sum, SHAPES, 18, 3},
     {"sorted", sorted, SHAPES, 36, 5},
     {"histogram", histogram, SHAPES, 23, 1},
-    {"embedding", embedding, SHAPES, 8, 1},
+    {"embedding", embedding, SHAPES, 9, 1},
 };
 
 static ops_context *context_make(ops_kernel_choice choice)
