@@ -5,10 +5,7 @@
 namespace
 {
 
-using at::IntArrayRef; // the lists name types without their namespace
-using at::Scalar;
-using at::ScalarType;
-using at::Tensor;
+using namespace at; // the lists name types without their namespace
 
 #define HALYARD_LOWER(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
 #define HALYARD_FULL(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)

@@ -5,6 +5,7 @@
 #include <torch/library.h>
 
 #include "cell.h"
+#include "index_check.h"
 
 namespace halyard {
 namespace {
@@ -46,6 +47,7 @@ Tensor to_processor(const Tensor &tensor) {
   if (tensor.numel()) {
     Lock lock;
     read(array_of(tensor), result.mutable_data_ptr());
+    check_indices(device_at(tensor.device().index()));
   }
   return result;
 }

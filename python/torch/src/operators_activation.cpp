@@ -5,6 +5,7 @@
 #include <ATen/core/Reduction.h>
 
 #include "call.h"
+#include "index_check.h"
 
 namespace halyard {
 namespace {
@@ -322,6 +323,25 @@ Results binary_cross_entropy_with_logits(
 }
 
 // The class of each element of a batch: [n] of [n, classes], or a single one.
+// 1 at the class of each row of [n, classes], 0 elsewhere and in ignored rows:
+// comparisons, which are part of the kernels that use them.
+Array hot_classes(const Call &c, const Array &target, hal_type type,
+                  int64_t classes, int64_t ignored) {
+  Array t = flatten(target);
+  if (ignored >= 0) {
+    t = where(equal(t, (double)ignored), -1.0, t);
+  }
+  const Array numbers(ops_array_iota(c.context(), t.type(), classes, 0, 1));
+  const Array rows = reshape(t, at::DimVector{t.count(), 1});
+  return cast(equal(rows, reshape(numbers, at::DimVector{1, classes})), type);
+}
+
+void require_classes(const Call &c, const Array &target, int64_t classes,
+                     int64_t ignored) {
+  require_indices(where(equal(target, (double)ignored), 0.0, target),
+                  c.device(), classes);
+}
+
 struct Classes {
   Array log_probabilities; // [n, classes]
   Array
@@ -342,12 +362,8 @@ Classes classes_of(const Call &c, size_t x, size_t target, size_t weight,
       p.count() == 0) {
     throw Unsupported("shapes of another loss");
   }
-  const double ignore = (double)c.integer(ignored);
-  if (ignore >= 0) {
-    t = where(equal(t, ignore), -1.0, t); // no class: a row of zeros
-  }
   result.log_probabilities = p;
-  result.hot = Array(ops_array_one_hot(p.type(), p.length(1), t));
+  result.hot = hot_classes(c, t, p.type(), p.length(1), c.integer(ignored));
   if (c.has(weight)) {
     result.hot = result.hot * c[weight];
   }
@@ -357,6 +373,7 @@ Classes classes_of(const Call &c, size_t x, size_t target, size_t weight,
 Results nll_loss(const Call &c) // x, target, weight, reduction, ignored
 {
   const Classes k = classes_of(c, 0, 1, 2, 4);
+  require_classes(c, c.plain(1), k.log_probabilities.length(1), c.integer(4));
   const Array losses = -reduce(
       OPS_REDUCE_SUM, where(equal(k.hot, 0), 0.0, k.log_probabilities * k.hot),
       1, false);
@@ -398,10 +415,9 @@ Results nll_loss2d(const Call &c) // x, target, weight, reduction, ignored
     throw Unsupported("shapes of another loss");
   }
   const Array rows = pixels_as_rows(x);
-  Array t = flatten(target);
-  const double ignore = (double)c.integer(4);
-  t = ignore >= 0 ? where(equal(t, ignore), -1.0, t) : t;
-  Array hot(ops_array_one_hot(rows.type(), rows.length(1), t));
+  require_classes(c, target, rows.length(1), c.integer(4));
+  Array hot =
+      hot_classes(c, target, rows.type(), rows.length(1), c.integer(4));
   hot = c.has(2) ? hot * c[2] : hot;
   const Array losses =
       -reduce(OPS_REDUCE_SUM, where(equal(hot, 0), 0.0, rows * hot), 1, false);
@@ -420,10 +436,9 @@ Results nll_loss2d_backward(
   if (x.rank() != 4 || x.count() == 0) {
     throw Unsupported("shapes of another loss");
   }
-  Array g = c[0], t = flatten(c.plain(2));
-  const double ignore = (double)c.integer(5);
-  t = ignore >= 0 ? where(equal(t, ignore), -1.0, t) : t;
-  Array hot(ops_array_one_hot(x.type(), x.length(1), t));
+  Array g = c[0];
+  Array hot =
+      hot_classes(c, c.plain(2), x.type(), x.length(1), c.integer(5));
   hot = c.has(3) ? hot * c[3] : hot;
   g = c.integer(4) == at::Reduction::Mean ? g / c[6] : g;
   g = g.rank() ? reshape(g, at::DimVector{g.count(), 1}) : g;

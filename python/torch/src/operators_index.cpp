@@ -6,6 +6,7 @@
 #include <ATen/native/TypeProperties.h>
 
 #include "call.h"
+#include "index_check.h"
 
 namespace halyard {
 namespace {
@@ -48,11 +49,20 @@ Array indices_of(const Call &c, size_t index) {
   return i;
 }
 
+// The same, tested to be within an axis.
+Array checked_indices(const Call &c, size_t index, int64_t length,
+                      int64_t low = 0) {
+  const Array i = indices_of(c, index);
+  require_indices(i, c.device(), length, low);
+  return i;
+}
+
 // ---- Reading ----
 
 Results index_select(const Call &c) {
-  const Array x = with_axis(c.plain(0)), i = indices_of(c, 2);
+  const Array x = with_axis(c.plain(0));
   const int64_t axis = axis_of(c, 1, x);
+  const Array i = checked_indices(c, 2, x.length(axis));
   return {as_first(c, Array(ops_array_gather((int32_t)axis, x, flatten(i))))};
 }
 
@@ -67,8 +77,9 @@ Array fitted(Array x, const Array &indices, int64_t axis) {
 }
 
 Results gather(const Call &c) {
-  const Array x = with_axis(c.plain(0)), i = with_axis(indices_of(c, 2));
+  const Array x = with_axis(c.plain(0));
   const int64_t axis = axis_of(c, 1, x);
+  const Array i = with_axis(checked_indices(c, 2, x.length(axis)));
   if (i.rank() != x.rank()) {
     throw Unsupported("indices of another rank");
   }
@@ -83,10 +94,11 @@ Results gather(const Call &c) {
 }
 
 Results embedding(const Call &c) {
-  const Array w = c.plain(0), i = indices_of(c, 1);
+  const Array w = c.plain(0);
   if (w.rank() != 2) {
     throw Unsupported("weights of another rank");
   }
+  const Array i = checked_indices(c, 1, w.length(0));
   at::DimVector shape(c.tensor(1).sizes());
   shape.push_back(w.length(1));
   return {reshape(Array(ops_array_gather(0, w, flatten(i))), shape)};
@@ -135,8 +147,9 @@ Array with_first(const Array &x, const Array &part) {
 }
 
 Results scatter(const Call &c, ops_scatter_kind kind) {
-  const Array x = c.plain(0), i = indices_of(c, 2);
+  const Array x = c.plain(0);
   const int64_t axis = axis_of(c, 1, x);
+  const Array i = checked_indices(c, 2, x.length(axis));
   if (i.rank() != x.rank()) {
     throw Unsupported("indices of another rank");
   }
@@ -220,6 +233,7 @@ scatter_reduce(const Call &c) // self, dim, index, source, reduce, include_self
     return {own};
   }
   const int64_t axis = axis_of(c, 1, x);
+  require_indices(i, c.device(), x.length(axis));
   if (i.rank() != x.rank() || !hal_type_is_float(x.type()) ||
       source.type() != x.type()) {
     throw Unsupported("indices of another rank, or values of integers");
@@ -245,6 +259,7 @@ index_reduce(const Call &c) // self, dim, index, source, reduce, include_self
     return {c.plain(0)};
   }
   const int64_t axis = axis_of(c, 1, x);
+  require_indices(i, c.device(), x.length(axis));
   if (source.type() != x.type() || source.rank() != x.rank() ||
       !hal_type_is_float(x.type())) {
     throw Unsupported("a source of another rank, or values of integers");
@@ -258,7 +273,8 @@ index_reduce(const Call &c) // self, dim, index, source, reduce, include_self
 
 Results take(const Call &c) // self, indices of the flattened elements
 {
-  const Array x = flatten(c.plain(0)), i = indices_of(c, 1);
+  const Array x = flatten(c.plain(0));
+  const Array i = checked_indices(c, 1, x.count(), -x.count());
   if (x.count() == 0 || i.count() == 0) {
     throw Unsupported("nothing to take");
   }
@@ -269,7 +285,8 @@ Results take(const Call &c) // self, indices of the flattened elements
 Results put(const Call &c) // self, indices of the flattened elements, source,
                            // accumulate
 {
-  const Array own = c.plain(0), x = flatten(own), i = indices_of(c, 1);
+  const Array own = c.plain(0), x = flatten(own);
+  const Array i = checked_indices(c, 1, x.count(), -x.count());
   if (i.count() == 0 || x.count() == 0) {
     return {own};
   }
@@ -302,8 +319,9 @@ Results masked_scatter(const Call &c) // self, mask, source
 
 Results index_add(const Call &c) // self, dim, index, source, alpha
 {
-  const Array x = with_axis(c.plain(0)), i = flatten(indices_of(c, 2));
+  const Array x = with_axis(c.plain(0));
   const int64_t axis = axis_of(c, 1, x);
+  const Array i = flatten(checked_indices(c, 2, x.length(axis)));
   Array source = with_axis(c.plain(3));
   const double alpha = c.number_or(4, 1);
   if (source.type() != x.type() || source.rank() != x.rank() ||
@@ -322,8 +340,9 @@ Results index_add(const Call &c) // self, dim, index, source, alpha
 
 Results index_fill(const Call &c) // self, dim, index, value
 {
-  const Array x = with_axis(c.plain(0)), i = flatten(indices_of(c, 2));
+  const Array x = with_axis(c.plain(0));
   const int64_t axis = axis_of(c, 1, x);
+  const Array i = flatten(checked_indices(c, 2, x.length(axis), -x.length(axis)));
   if (i.count() == 0 || x.count() == 0) {
     return {c.plain(0)};
   }
@@ -339,9 +358,9 @@ Results index_fill(const Call &c) // self, dim, index, value
 
 Results index_copy(const Call &c) // self, dim, index, source
 {
-  const Array x = with_axis(c.plain(0)), i = flatten(indices_of(c, 2)),
-              source = with_axis(c.plain(3));
+  const Array x = with_axis(c.plain(0)), source = with_axis(c.plain(3));
   const int64_t axis = axis_of(c, 1, x);
+  const Array i = flatten(checked_indices(c, 2, x.length(axis)));
   if (source.type() != x.type() || source.rank() != x.rank() ||
       i.count() == 0) {
     throw Unsupported("a source of another type or rank");
@@ -489,6 +508,7 @@ Indexed indexed(const Call &c, const Array &x, size_t list) {
   Array number;
   for (size_t k = 0; k < axes.size(); k++) {
     const int64_t length = x.length(axes[k]);
+    require_indices(indices[k], c.device(), length, -length);
     const Array i = from_start(indices[k], length);
     number = k == 0 ? i : number * (double)length + i;
     rows *= length;

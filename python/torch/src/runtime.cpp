@@ -6,6 +6,7 @@
 #include <c10/util/Exception.h>
 
 #include "cell.h"
+#include "index_check.h"
 
 namespace halyard
 {
@@ -205,6 +206,9 @@ void evaluate_deferred(Device &device)
         arrays.push_back(cell->value);
         cell->forget_deferred();
     }
+    if (device.failed_index) {
+        arrays.push_back(device.failed_index);
+    }
     if (!arrays.empty()) {
         check(ops_array_evaluate(arrays.data(), (uint32_t)arrays.size()));
     }
@@ -220,6 +224,8 @@ void synchronize(int64_t index)
         check(hal_queue_flush(device.queue, &point));
     }
     check(hal_point_wait(point, HAL_WAIT_FOREVER));
+    Lock lock;
+    check_indices(device_at(index));
 }
 
 } // namespace halyard

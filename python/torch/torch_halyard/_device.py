@@ -100,8 +100,9 @@ def flush(device=None) -> None:
 # ---- Memory ----
 
 def memory_stats(device=None) -> dict:
-    """Bytes: of the device, free, held by live tensors and deferred work, and kept for reuse."""
-    names = ("total_bytes", "free_bytes", "allocated_bytes", "pooled_bytes", "allocations")
+    """Bytes: of the device, free, held by live tensors and deferred work, kept for reuse, and copied
+    between host and device since it was opened."""
+    names = ("total_bytes", "free_bytes", "allocated_bytes", "pooled_bytes", "allocations", "copied_bytes")
     statistics = dict(zip(names, _ops.memory(_index(device))))
     statistics["reserved_bytes"] = statistics["allocated_bytes"] + statistics["pooled_bytes"]
     return statistics
@@ -232,3 +233,20 @@ def statistics(device=None) -> dict:
     kernels that were planned anew, arrays that exist, and arrays that are not computed yet."""
     names = ("recorded", "evaluated", "dropped", "kernels", "compiled", "arrays", "deferred")
     return dict(zip(names, _ops.statistics(_index(device))))
+
+
+# ---- Memory of others ----
+
+def from_dlpack(source, device=None):
+    """A tensor in the memory of an object with __dlpack__ (see _share.py)."""
+    from ._share import from_dlpack as share
+    return share(source, device)
+
+
+# ---- torch.compile ----
+
+def compile_backend(module, inputs, **options):
+    """torch.compile(backend=torch.halyard.compile_backend), or backend="halyard" where the package is
+    installed (see _compile.py)."""
+    from ._compile import backend
+    return backend(module, inputs, **options)

@@ -1,0 +1,146 @@
+"""Times eager operations, recurrent steps, and networks of linear layers on halyard and on a device of
+PyTorch, eager and as CUDA graphs.
+
+networks.py [--device halyard:0] [--peer cuda|cpu] [--seconds S]
+
+Microseconds, the least of the runs that fit into the seconds. Operations: a chain on 1,024 floats.
+RNN: h = tanh(x W + h U + b). LSTM: forward, backward and Adam. Networks: 8 layers relu(x W + b).
+"""
+import argparse
+import time
+
+import torch
+import torch.nn.functional as F
+import torch_halyard  # noqa: F401
+from torch import nn
+
+CELLS = ((1, 64), (1, 256), (1, 1024), (1, 4096), (16, 64), (16, 256), (16, 1024), (64, 64),
+         (64, 256), (64, 1024), (512, 256), (512, 1024), (4096, 1024))
+OPERATIONS = 1000
+
+
+def synchronize(device):
+    if device.type != "cpu":
+        getattr(torch, device.type).synchronize()
+
+
+def least_time(function, device, seconds, parts=1):
+    """Microseconds of a part of function(), with all that it leaves to be computed."""
+    for _ in range(3):
+        function()
+    synchronize(device)
+    best, end = float("inf"), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        begin = time.perf_counter()
+        function()
+        synchronize(device)
+        best = min(best, time.perf_counter() - begin)
+    return best / parts * 1e6
+
+
+def chain(operation):
+    def make(device):
+        x = torch.rand(1024).to(device)
+
+        def run():
+            y = x
+            for _ in range(OPERATIONS):
+                y = operation(y)
+            return y
+        return run, OPERATIONS
+    return make
+
+
+def recurrent(batch, width, steps=50):
+    def make(device):
+        weights = [(torch.rand(width, width) / width).to(device) for _ in range(2)]
+        x, bias = torch.rand(batch, width).to(device), torch.rand(width).to(device)
+
+        def run():
+            h = torch.zeros_like(x)
+            for _ in range(steps):
+                h = torch.tanh(torch.addmm(bias, x, weights[0]) + h @ weights[1])
+            return h
+        return run, steps
+    return make
+
+
+class Sequence(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.out = nn.LSTM(32, 64), nn.Linear(64, 10)
+
+    def forward(self, x):
+        return self.out(self.cell(x)[0][-1])
+
+
+def lstm_step(device):
+    model = Sequence().to(device)
+    x, labels = torch.rand(16, 16, 32).to(device), (torch.arange(16) % 10).to(device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+
+    def run():
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), labels)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+    return run, 1
+
+
+def network(batch, width):
+    def make(device):
+        layers = [nn.Linear(width, width) for _ in range(8)]
+        model = nn.Sequential(*(m for layer in layers for m in (layer, nn.ReLU()))).to(device)
+        x = torch.rand(batch, width).to(device)
+        return lambda: model(x), 1
+    return make
+
+
+def cases():
+    for name in ("neg", "tanh", "relu"):
+        yield f"operation {name}", chain(getattr(torch, name)), False
+    for batch, width in ((1, 128), (64, 128)):
+        yield f"RNN step B{batch} H{width}", recurrent(batch, width), True
+    yield "LSTM training step", lstm_step, False
+    for batch, width in CELLS:
+        yield f"network B{batch} H{width}", network(batch, width), True
+
+
+def graph_time(make, device, seconds):
+    """The time of a CUDA graph of one run."""
+    run, parts = make(device)
+    run()
+    synchronize(device)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    return least_time(graph.replay, device, seconds, parts)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="halyard:0")
+    parser.add_argument("--peer", default="cpu")
+    parser.add_argument("--seconds", type=float, default=0.3)
+    arguments = parser.parse_args()
+    ours, peer = torch.device(arguments.device), torch.device(arguments.peer)
+    print(f"{ours}: {torch.halyard.get_device_name(ours)}; PyTorch {torch.__version__} {peer}", flush=True)
+    print("us: halyard | peer eager | peer CUDA graph")
+    for name, make, has_graph in cases():
+        times = []
+        for device in (ours, peer):
+            with torch.set_grad_enabled("LSTM" in name):
+                torch.manual_seed(1)
+                run, parts = make(device)
+                times.append(least_time(run, device, arguments.seconds, parts))
+        if peer.type == "cuda" and has_graph:
+            with torch.no_grad():
+                times.append(graph_time(make, peer, arguments.seconds))
+        ratios = ", ".join(f"{t / times[0]:.2f}" for t in times[1:])
+        print(f"{name}: {' | '.join(f'{t:.2f}' for t in times)} ({ratios})", flush=True)
+    print(f"fallbacks: {torch.halyard.fallbacks() or 'none'}")
+
+
+if __name__ == "__main__":
+    main()
