@@ -37,13 +37,6 @@ static hal_ir_value matrix_column(const ops_attention_emitter *e, uint32_t j)
     return ops_attention_plus(e, ops_attention_times(e, e->lane_column, 2), j / 2 * 8 + j % 2);
 }
 
-/* Rows that are read along the head begin 16 banks apart, rows that are read two by two 4. */
-uint32_t ops_attention_matrix_pitch(uint32_t width, bool by_keys)
-{
-    const uint32_t words = width / 2;
-    return by_keys ? words + 4 : words % 32 == 0 ? words + 16 : words;
-}
-
 /* ---- Copies ---- */
 
 /* A word of two elements, zeros beyond the tensor. */

@@ -27,12 +27,6 @@ static hal_ir_value plain_column(const ops_attention_emitter *e, uint32_t j)
     return ops_attention_plus(e, e->lane_column, j * lanes_of(e));
 }
 
-/* Odd, so that neighbouring rows begin in different banks. */
-uint32_t ops_attention_plain_pitch(uint32_t width)
-{
-    return width + 1;
-}
-
 static void plain_copy(ops_attention_emitter *e, const ops_attention_tile *tile, hal_ir_value first)
 {
     hal_ir_builder *b = e->b;

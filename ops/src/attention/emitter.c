@@ -1,6 +1,19 @@
 /* Helpers of the emitters, see emitter.h. */
 #include "emitter.h"
 
+/* Rows that are read along the head begin 16 banks apart, rows that are read two by two 4. */
+uint32_t ops_attention_matrix_pitch(uint32_t width, bool by_keys)
+{
+    const uint32_t words = width / 2;
+    return by_keys ? words + 4 : words % 32 == 0 ? words + 16 : words;
+}
+
+/* Odd, so that neighbouring rows begin in different banks. */
+uint32_t ops_attention_plain_pitch(uint32_t width)
+{
+    return width + 1;
+}
+
 hal_ir_value ops_attention_place(const ops_attention_emitter *e, const ops_attention_side *side,
                                  hal_ir_value row, hal_ir_value column)
 {
