@@ -37,7 +37,7 @@ static hal_status enumerate_other_size(hal_plugin_instance *instance, hal_device
 #ifdef LONGER
     const uint32_t stride = sizeof(longer_info);
 #else
-    const uint32_t stride = offsetof(hal_device_info, reserved[1]);
+    const uint32_t stride = offsetof(hal_device_info, reserved);
 #endif
     *count = state.device_count;
     for (uint32_t i = 0; i < state.device_count && i < capacity; i++) {

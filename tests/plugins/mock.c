@@ -589,7 +589,9 @@ static hal_status queue_import(hal_plugin_device *device, const char *type, uint
                                hal_plugin_queue **queue)
 {
     if (strcmp(type, "mock_stream") != 0) {
-        return state.host->fail(state.host, HAL_ERROR_UNSUPPORTED, "mock: expected mock_stream");
+        char text[96];
+        snprintf(text, sizeof text, "mock: expected mock_stream, got %s", type);
+        return state.host->fail(state.host, HAL_ERROR_UNSUPPORTED, text);
     }
     state.native[0] = handle;
     return queue_create(device, queue);

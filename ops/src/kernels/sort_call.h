@@ -25,6 +25,13 @@ static inline ops_tensor ops_sort_flat(hal_buffer *buffer, hal_type type, int64_
     return (ops_tensor){.buffer = buffer, .type = type, .rank = 1, .shape = {count}, .stride = {1}};
 }
 
+/* Sorts the lines of a checked call; an output that is shorter along the axis gets the first ones.
+ * Fills in the call. */
+hal_status ops_sort_whole(ops_context *context, bool descending, ops_sort_call *c);
+
+/* Writes the outputs of a call whose places are known. */
+hal_status ops_sort_results(ops_context *context, const ops_sort_call *c);
+
 /* Kernels of processors. Short lines: each element counts those before it. Blocks of longer ones:
  * by digits, from the lowest one, in one group. Both write places, and keys where there are several
  * blocks, to the first buffers. */

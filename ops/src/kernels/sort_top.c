@@ -9,7 +9,6 @@
 
 #include <ops/index.h>
 #include <ops/reduce.h>
-#include <ops/sort.h>
 
 enum { LEAST_LENGTH = 512, LEAST_SHARE = 16 };
 
@@ -124,6 +123,14 @@ static hal_status create(ops_context *context, hal_type type, uint32_t rank, con
     return ops_buffer_create(context, (uint64_t)count * hal_type_size(type), &made->buffer);
 }
 
+/* Along axis 1, ascending. */
+static hal_status sort_blocks(ops_context *context, const ops_tensor *x, const ops_tensor *values,
+                              const ops_tensor *indices)
+{
+    ops_sort_call c = {.axis = 1, .x = x, .values = values, .indices = indices};
+    return ops_sort_whole(context, false, &c);
+}
+
 static hal_status record_top(ops_context *context, top_call *c, ops_tensor *places)
 {
     const int64_t lines = c->sort->lines, count = c->count, length = INT64_C(1) << c->bits;
@@ -138,8 +145,8 @@ static hal_status record_top(ops_context *context, top_call *c, ops_tensor *plac
     HAL_TRY(create(context, HAL_TYPE_I32, 2, few, places));
     HAL_TRY(record_keys(context, c));
     HAL_TRY(ops_reduce(context, OPS_REDUCE_MIN, 2, &c->keys, NULL, &c->firsts));
-    HAL_TRY(ops_sort(context, 1, 0, &c->firsts, NULL, &c->order));
-    HAL_TRY(ops_sort(context, 1, 0, &c->order, &c->chosen, NULL));
+    HAL_TRY(sort_blocks(context, &c->firsts, NULL, &c->order));
+    HAL_TRY(sort_blocks(context, &c->order, &c->chosen, NULL));
     ops_tensor picks = c->chosen, flat = c->candidates;
     picks.rank = 3;
     picks.shape[2] = length;
@@ -149,7 +156,7 @@ static hal_status record_top(ops_context *context, top_call *c, ops_tensor *plac
     flat.shape[1] = count * length;
     flat.stride[0] = flat.shape[1];
     flat.stride[1] = 1;
-    HAL_TRY(ops_sort(context, 1, 0, &flat, NULL, &c->among));
+    HAL_TRY(sort_blocks(context, &flat, NULL, &c->among));
     return record_places(context, c, places);
 }
 
