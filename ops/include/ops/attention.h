@@ -68,7 +68,7 @@ HAL_API hal_status ops_attention(ops_context *context, const ops_attention_optio
  * element the difference is at most that of these products by ops_gemm, of weights that differ by
  * (2.02 t + (2 n + 14 + 2 r) u) w as in docs/attention.md.
  * Threads: the queue's. Errors: as ops_attention; UNSUPPORTED for heads above 256, a scale that is
- * not positive, and devices without room for tiles. */
+ * not positive, and devices without room for tiles, or processors without subgroups. */
 HAL_API hal_status ops_attention_gradients(ops_context *context,
                                            const ops_attention_options *options,
                                            const ops_tensor *const inputs[3], const ops_tensor *y,

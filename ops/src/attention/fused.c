@@ -161,6 +161,13 @@ static bool plain_loops_fit(const ops_attention_call *call, const ops_attention_
            ops_loop_limit(call->context, inner, rows * heads);
 }
 
+/* Whether the device's compiler handles the kernel: those of processors without subgroups take
+ * minutes for the barriers that take their place in loops (PoCL). */
+static bool plain_compiles(const hal_device_info *info)
+{
+    return info->kind != HAL_DEVICE_CPU || info->subgroup_width > 0;
+}
+
 static bool plain_choose(const ops_attention_call *call, ops_attention_form *form, uint32_t heads)
 {
     const hal_device_info *info = call->context->info;
@@ -173,7 +180,7 @@ static bool plain_choose(const ops_attention_call *call, ops_attention_form *for
         for (uint32_t each = 4; each > 0; each /= 2) {
             form->side_lanes = (uint8_t)lanes;
             form->rows = form->keys = (uint16_t)(lanes * each);
-            if (lanes <= width && lanes * lanes <= info->max_group_items &&
+            if (plain_compiles(info) && lanes <= width && lanes * lanes <= info->max_group_items &&
                 plain_loops_fit(call, form, heads) && shared_fits(call, form, info->shared_bytes)) {
                 return true;
             }
