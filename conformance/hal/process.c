@@ -237,22 +237,23 @@ static void state_steps(case_run *run, const void *parameters)
 {
     host_state before;
     float y[COUNT];
-    hal_device *device = NULL;
-    hal_queue *queue = NULL;
     state_make();
     state_read(&before);
-    case_ok(run, hal_device_open(run->selection, &device), "hal_device_open");
+    case_ok(run, hal_device_open(run->selection, &run->device), "hal_device_open");
     state_check(run, &before, "hal_device_open");
-    queue = case_queue(run, device);
+    run->info = hal_device_get_info(run->device);
+    run->queue = case_queue(run, run->device);
     state_check(run, &before, "hal_queue_create");
     hal_buffer *x = fractions_create(run);
     state_check(run, &before, "hal_buffer_create and hal_queue_write");
     hal_kernel *kernel = fraction_kernel(run, 64);
     state_check(run, &before, "hal_kernel_create");
-    kernel_run(run, queue, kernel, 64, x, y);
+    kernel_run(run, run->queue, kernel, 64, x, y);
     state_check(run, &before, "hal_queue_dispatch and hal_queue_read");
-    hal_device_release(device);
     case_release(run, 0);
+    hal_device_release(run->device);
+    run->device = NULL;
+    run->queue = NULL;
     state_check(run, &before, "hal_kernel_release, hal_queue_destroy and hal_device_release");
 }
 
@@ -327,6 +328,7 @@ void cases_hal_process(case_list *list)
     static const char *const names[] = {"locale", "rounding_upward", "rounding_toward_zero",
                                         "traps"};
     case_add(list, state_kept, NULL, 0, "process/state");
+    case_has_faults(list, "%s", ""); /* its opening is the first one of the process */
     for (surroundings which = COMMA; which <= TRAPS; which++) {
         case_add(list, same_bits, &which, sizeof which, "process/%s", names[which]);
     }
