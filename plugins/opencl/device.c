@@ -90,28 +90,41 @@ static hal_status device_create_context(hal_plugin_device *made)
     return HAL_OK;
 }
 
-hal_status opencl_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+static hal_status list_make(card_list **made)
 {
     cl_platform_id platforms[MAX_PLATFORMS];
     uint32_t platform_count = 0;
+    HAL_TRY(platforms_find(platforms, &platform_count));
+    card_list *list = calloc(1, sizeof *list);
+    if (!list) {
+        return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl: no host memory to list devices");
+    }
+    for (uint32_t i = 0; i < platform_count; i++) {
+        list_add_platform(list, platforms[i]);
+    }
+    list->owner = getpid();
+    *made = list;
+    return HAL_OK;
+}
+
+/* PoCL sets a variable of the environment for the library by which it counts processors. */
+static hal_status list_make_in_environment(card_list **made)
+{
+    static const char variable[] = "HWLOC_PLUGINS_PATH";
+    const bool is_set = secure_getenv(variable) != NULL;
+    const hal_status status = list_make(made);
+    if (!is_set && secure_getenv(variable)) {
+        unsetenv(variable);
+    }
+    return status;
+}
+
+hal_status opencl_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
+{
     *count = 0;
-    hal_status status = opencl_driver_load(kit_host());
-    if (status == HAL_OK && !the_list) {
-        status = platforms_find(platforms, &platform_count);
-    }
-    if (status != HAL_OK) {
-        return status;
-    }
+    HAL_TRY(opencl_driver_load(kit_host()));
     if (!the_list) {
-        card_list *list = calloc(1, sizeof *list);
-        if (!list) {
-            return kit_fail(HAL_ERROR_OUT_OF_MEMORY, "opencl: no host memory to list devices");
-        }
-        for (uint32_t i = 0; i < platform_count; i++) {
-            list_add_platform(list, platforms[i]);
-        }
-        list->owner = getpid();
-        the_list = list;
+        HAL_TRY(list_make_in_environment(&the_list));
     }
     if (the_list->count == 0) {
         return kit_fail(HAL_ERROR_NO_DEVICE,
