@@ -273,13 +273,17 @@ Array gate(const Array &x, int64_t index, int64_t width, int64_t copies)
     return copies == 1 ? one : broadcast(one, Shape{n, copies, width});
 }
 
+// [1, gates, 1]: the numbers of the gates.
+Array gate_numbers(ops_context *context, int64_t count)
+{
+    return reshape(Array(ops_array_iota(context, HAL_TYPE_I32, count, 0, 1)), Shape{1, count, 1});
+}
+
 // The first formula for gate 0, the second for gate 1, and so on: [n, gates * width].
 Array by_gate(std::initializer_list<Array> formulas)
 {
     const int64_t count = (int64_t)formulas.size();
-    const Array number = reshape(
-        Array(ops_array_iota(formulas.begin()->context(), HAL_TYPE_I32, count, 0, 1)),
-        Shape{1, count, 1});
+    const Array number = gate_numbers(formulas.begin()->context(), count);
     Array result = *(formulas.end() - 1);
     for (int64_t k = count - 2; k >= 0; k--) {
         result = where(equal(number, (double)k), formulas.begin()[k], result);
@@ -299,47 +303,33 @@ Array tanh_slope(const Array &y)
 Results lstm_cell(const Call &c) // input gates, hidden gates, cx, input bias, hidden bias
 {
     const Tensor &cx = c.tensor(2);
-    const int64_t h = cx.size(1);
+    const int64_t n = cx.size(0), h = cx.size(1);
     Array gates = c[0] + c[1];
     if (c.has(3)) {
         gates = gates + c[3] + c[4];
     }
-    const Array i = sigmoid(gate(gates, 0, h, 1)), f = sigmoid(gate(gates, 1, h, 1));
-    const Array g = tanh_of(gate(gates, 2, h, 1)), o = sigmoid(gate(gates, 3, h, 1));
+    const Array x = reshape(gates, Shape{n, 4, h});
+    const Array is_input = equal(gate_numbers(c.context(), 4), 2);
+    const Array values = reshape(where(is_input, tanh_of(x), sigmoid(x)), Shape{n, 4 * h});
+    const Array i = gate(values, 0, h, 1), f = gate(values, 1, h, 1);
+    const Array g = gate(values, 2, h, 1), o = gate(values, 3, h, 1);
     const Array cy = f * gate(c[2], 0, h, 1) + i * g;
-    return {reshape(o * tanh_of(cy), cx.sizes()), reshape(cy, cx.sizes()), gates};
+    return {reshape(o * tanh_of(cy), cx.sizes()), reshape(cy, cx.sizes()), values};
 }
 
-// What the gradients of a cell are made of, for `copies` of each element.
-struct LstmGradients {
-    Array i, f, g, o, t, cx; // gates, tanh(cy)
-    Array gh, gc;            // of hy and of cy
-};
-
-LstmGradients lstm_gradients(const Call &c, int64_t h, int64_t copies)
+Results lstm_cell_backward(const Call &c) // grad_hy, grad_cy, cx, cy, values, has_bias
 {
-    const Array w = c[4];
-    LstmGradients s;
-    s.i = sigmoid(gate(w, 0, h, copies));
-    s.f = sigmoid(gate(w, 1, h, copies));
-    s.g = tanh_of(gate(w, 2, h, copies));
-    s.o = sigmoid(gate(w, 3, h, copies));
-    s.t = tanh_of(gate(c[3], 0, h, copies));
-    s.cx = gate(c[2], 0, h, copies);
-    s.gh = c.has(0) ? gate(c[0], 0, h, copies) : s.t * 0;
-    s.gc = s.gh * s.o * tanh_slope(s.t);
-    s.gc = c.has(1) ? s.gc + gate(c[1], 0, h, copies) : s.gc;
-    return s;
-}
-
-Results lstm_cell_backward(const Call &c) // grad_hy, grad_cy, cx, cy, gates, has_bias
-{
-    const int64_t h = c.tensor(2).size(1);
-    const LstmGradients s = lstm_gradients(c, h, 4), one = lstm_gradients(c, h, 1);
-    const Array gates = by_gate({s.gc * s.g * sigmoid_slope(s.i), s.gc * s.cx * sigmoid_slope(s.f),
-                                 s.gc * s.i * tanh_slope(s.g), s.gh * s.t * sigmoid_slope(s.o)});
-    return {gates, reshape(one.gc * one.f, c.tensor(2).sizes()),
-            c.flag(5) ? sum(gates, 0) : Array()};
+    const Shape shape(c.tensor(2).sizes());
+    const int64_t h = shape[1];
+    const Array w = c[4], t = tanh_of(c[3]);
+    const auto own = [&](int64_t k) { return reshape(gate(w, k, h, 1), shape); };
+    const Array gh = c.has(0) ? c[0] : t * 0, along = gh * own(3) * tanh_slope(t);
+    const Array gc = c.has(1) ? along + c[1] : along, go = gh * t;
+    const auto all = [&](const Array &x) { return gate(x, 0, h, 4); };
+    const Array i = gate(w, 0, h, 4), f = gate(w, 1, h, 4), g = gate(w, 2, h, 4);
+    const Array gates = by_gate({all(gc) * g * sigmoid_slope(i), all(gc) * all(c[2]) * sigmoid_slope(f),
+                                 all(gc) * i * tanh_slope(g), all(go) * sigmoid_slope(gate(w, 3, h, 4))});
+    return {gates, gc * own(1), c.flag(5) ? sum(gates, 0) : Array()};
 }
 
 // The gates of a cell for `copies` of each element.
