@@ -77,3 +77,20 @@ def test_vmap_and_double_backward(strict):
     assert x.grad.tolist() == [6, 12]
     rows = torch.arange(6.0, device=DEVICE).view(2, 3)
     assert torch.func.vmap(lambda row: torch.tanh(row * 0).sum())(rows).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"scale": 0.3}, {"masked": True}], ids=str)
+def test_attention_of_long_sequences(options, strict):
+    options = dict(options)
+    generator = torch.Generator().manual_seed(3)
+    theirs = [torch.randn(1, 2, 512, 8, generator=generator).requires_grad_() for _ in range(3)]
+    ours = [t.detach().to(DEVICE).requires_grad_() for t in theirs]
+    mask = torch.rand(512, 512, generator=generator) > 0.3 if options.pop("masked", False) else None
+    results = []
+    for tensors, place in ((ours, DEVICE), (theirs, "cpu")):
+        m = None if mask is None else mask.to(place)
+        y = F.scaled_dot_product_attention(*tensors, attn_mask=m, **options)
+        y.square().sum().backward()
+        results.append([y.detach().cpu(), *(t.grad.cpu() for t in tensors)])
+    for a, b in zip(*results):
+        assert torch.allclose(a, b, atol=1e-4)
