@@ -11,6 +11,15 @@ def _library() -> str:
     return os.environ.get("TORCH_HALYARD_LIBRARY") or str(Path(__file__).parent / "libtorch_halyard.so")
 
 
+def autoload() -> None:
+    """What `import torch` calls. PyTorch has one accelerator in a process, and a registered device
+    takes the place of CUDA: from PyTorch 2.8 on, backward of cuda tensors then fails by an assertion
+    of its engine. So where CUDA is there, the device waits for `import torch_halyard`, or for
+    HALYARD_TORCH_AUTOLOAD=1."""
+    if os.environ.get("HALYARD_TORCH_AUTOLOAD") == "1" or not torch.cuda.is_available():
+        load()
+
+
 def load() -> None:
     """Registers the device; a second call does nothing."""
     if hasattr(torch, "halyard"):

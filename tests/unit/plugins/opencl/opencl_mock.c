@@ -385,12 +385,21 @@ cl_int clGetEventProfilingInfo(cl_event event, cl_profiling_info what, size_t ro
     }
 DONE(clReleaseContext, cl_context)
 DONE(clReleaseCommandQueue, cl_command_queue)
+DONE(clRetainCommandQueue, cl_command_queue)
 DONE(clReleaseMemObject, cl_mem)
 DONE(clRetainMemObject, cl_mem)
 DONE(clReleaseProgram, cl_program)
 DONE(clReleaseKernel, cl_kernel)
 DONE(clReleaseEvent, cl_event)
 DONE(clRetainEvent, cl_event)
+
+/* No queue of another library is one of the mock's. */
+cl_int clGetCommandQueueInfo(cl_command_queue queue, cl_command_queue_info what, size_t room,
+                             void *out, size_t *size)
+{
+    (void)queue, (void)what, (void)room, (void)out, (void)size;
+    return CL_INVALID_COMMAND_QUEUE;
+}
 
 cl_int clFlush(cl_command_queue queue)
 {
