@@ -52,14 +52,16 @@ typedef struct ops_cache_key {
 /* Replaces the bytes of a key by their hash. */
 void ops_cache_key_fold(ops_cache_key *key);
 
-/* Appends at most OPS_CACHE_KEY_BYTES - 16 bytes. */
+/* Appends at most OPS_CACHE_KEY_BYTES - 16 bytes; of 0 bytes the address may be null. */
 static inline void ops_cache_key_append(ops_cache_key *key, const void *bytes, size_t size)
 {
     if (key->size + size > OPS_CACHE_KEY_BYTES) {
         ops_cache_key_fold(key);
     }
-    memcpy(key->bytes + key->size, bytes, size);
-    key->size += (uint32_t)size;
+    if (size > 0) {
+        memcpy(key->bytes + key->size, bytes, size);
+        key->size += (uint32_t)size;
+    }
 }
 
 static inline void ops_cache_key_begin(ops_cache_key *key, uint32_t family)
