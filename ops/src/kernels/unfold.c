@@ -77,6 +77,23 @@ static hal_status check_unfold(const ops_context *context, const ops_unfold_plac
     return ops_check_apart(function, "outside", outside, y);
 }
 
+/* sum + x y modulo 2^64: places beyond x may be so far, and are not read. */
+static int64_t add_wrapping(int64_t sum, int64_t x, int64_t y)
+{
+    return (int64_t)((uint64_t)sum + (uint64_t)x * (uint64_t)y);
+}
+
+/* reach + |stride| count, or INT64_MAX where that is more. */
+static int64_t add_reach(int64_t reach, int64_t stride, int64_t count)
+{
+    int64_t far;
+    return stride == INT64_MIN ||
+                   __builtin_mul_overflow(stride < 0 ? -stride : stride, count, &far) ||
+                   __builtin_add_overflow(reach, far, &reach)
+               ? INT64_MAX
+               : reach;
+}
+
 /* x as a view of y's shape; its elements may be beyond x. Sets how far they are. */
 static ops_tensor view_of(const ops_unfold_places *places, const ops_tensor *x, const ops_tensor *y,
                           int64_t *reach)
@@ -88,11 +105,11 @@ static ops_tensor view_of(const ops_unfold_places *places, const ops_tensor *x, 
     view.offset = x->offset;
     *reach = end - first;
     for (uint32_t a = 0; a < x->rank; a++) {
-        view.offset += places->origin[a] * x->stride[a];
+        view.offset = add_wrapping(view.offset, places->origin[a], x->stride[a]);
     }
     for (uint32_t d = 0; d < y->rank; d++) {
-        view.stride[d] = places->step[d] * x->stride[places->axis[d]];
-        *reach += (y->shape[d] - 1) * (view.stride[d] < 0 ? -view.stride[d] : view.stride[d]);
+        view.stride[d] = add_wrapping(0, places->step[d], x->stride[places->axis[d]]);
+        *reach = add_reach(*reach, view.stride[d], y->shape[d] - 1);
     }
     return view;
 }
