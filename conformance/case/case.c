@@ -123,6 +123,12 @@ void case_claim_or_rewrite(case_run *run, bool claimed, const char *what)
     }
 }
 
+bool case_has_compiler(const case_run *run)
+{
+    return run->info->kind != HAL_DEVICE_CPU ||
+           (run->info->features & HAL_FEATURE_DRIVER_COMPILES) != 0;
+}
+
 void case_claim_arithmetic(case_run *run, hal_type type)
 {
 #define ROW(NAME, number, since, name, ...) [number] = "arithmetic of " #name,

@@ -76,6 +76,10 @@ void case_claim(case_run *run, bool claimed, const char *what);
 /* The same where hal may rewrite the kernel: it works, or some call answers UNSUPPORTED. */
 void case_claim_or_rewrite(case_run *run, bool claimed, const char *what);
 
+/* Whether a driver's compiler makes the device's kernels: it keeps something of each new one, and
+ * may take long. */
+bool case_has_compiler(const case_run *run);
+
 /* case_claim for values, and for memory, of a type; hal may rewrite 16-bit
  * floats and BOOL as integers. */
 void case_claim_arithmetic(case_run *run, hal_type type);

@@ -228,13 +228,6 @@ static hal_ir_kernel *build_ir(case_run *run, uint32_t turn)
     return case_ir(run, b);
 }
 
-static void build_only(case_run *run, uint32_t turn)
-{
-    const size_t before = run->object_count;
-    build_ir(run, turn);
-    case_release(run, before);
-}
-
 static void create_kernel(case_run *run, uint32_t turn)
 {
     const size_t before = run->object_count;
@@ -351,26 +344,6 @@ static const leak_source leak_sources[] = {
     {"kernels", create_kernel, 40},        {"mapped_memory", map_turn, 100},
     {"devices", device_turn, 40}};
 
-#define TIMED_TURNS 8 /* whose time is measured at once */
-
-/* The shortest processor time of some turns, of which none has run before. */
-static clock_t least_time(case_run *run, void (*work)(case_run *run, uint32_t turn))
-{
-    enum { TIMES = 16 };
-    static uint32_t turn = UINT32_MAX / 2;
-    clock_t least = 0, all = 0;
-    for (int i = 0; i < TIMES && all < CLOCKS_PER_SEC / 4; i++) {
-        const clock_t begin = clock();
-        for (int k = 0; k < TIMED_TURNS; k++) {
-            work(run, turn++);
-        }
-        const clock_t took = clock() - begin;
-        least = i == 0 || took < least ? took : least;
-        all += took;
-    }
-    return least;
-}
-
 /* The same kernel each time, which a compiler or its cache has had before. */
 static void create_again(case_run *run, uint32_t turn)
 {
@@ -379,15 +352,6 @@ static void create_again(case_run *run, uint32_t turn)
     scale_dispatch(run, run->queue, kernel, turn_buffers[0], turn_buffers[1], 32, 1, turn);
     case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
     case_release(run, before);
-}
-
-/* Whether kernels are made by a driver's compiler: it keeps something of each new kernel, and takes
- * many times as long as building the IR does, on any machine. */
-static bool has_compiler(case_run *run)
-{
-    enum { MOST_BUILDS = 32 };
-    const clock_t build = least_time(run, build_only), create = least_time(run, create_kernel);
-    return create > MOST_BUILDS * build;
 }
 
 /* Fails if the process has, after each round, one more descriptor, thread or mapping for every
@@ -439,7 +403,7 @@ static void process_is_left_alone(case_run *run, const void *parameters)
     case_check(run, getcwd(folder, sizeof folder) != NULL, "the working folder is not known");
     make_turn_objects(run);
     turn_queue = case_queue(run, run->device);
-    if (source.work == create_kernel && has_compiler(run)) {
+    if (source.work == create_kernel && case_has_compiler(run)) {
         source.work = create_again;
     }
     check_tables(run, &source);
@@ -460,7 +424,7 @@ static void cross_waits_leave_nothing(case_run *run, const void *parameters)
 static void kernels_leave_nothing(case_run *run, const void *parameters)
 {
     enum { TURNS = 1600, LEAST = 512, LEAST_COMPILED = 16384 };
-    if (has_compiler(run)) {
+    if (case_has_compiler(run)) {
         for (int i = 0; i < 2; i++) {
             turn_buffers[i] = words_create(run, run->queue, 32, 0, 0);
         }

@@ -15,6 +15,9 @@ typedef hal_ir_builder *(*kernel_builder)(case_run *run, uint32_t length);
  * length takes ten milliseconds, the whole one is left out: they may be worse than quadratic. */
 static void claim_quick_compiler(case_run *run, kernel_builder build, uint32_t length)
 {
+    if (!case_has_compiler(run)) {
+        return;
+    }
     const size_t before = run->object_count;
     const double begin = child_processor_seconds();
     /* Of another length in each process, so that no cache has it. */
