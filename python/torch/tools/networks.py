@@ -1,5 +1,6 @@
 """Times eager operations, recurrent steps, and networks of linear layers on halyard and on a device of
-PyTorch, eager and as CUDA graphs.
+PyTorch, eager and as CUDA graphs. Each device has a process of its own: where a device from outside is
+registered, PyTorch's own backward on CUDA is another one.
 
 networks.py [--device halyard:0] [--peer cuda|cpu] [--seconds S]
 
@@ -7,11 +8,13 @@ Microseconds, the least of the runs that fit into the seconds. Operations: a cha
 RNN: h = tanh(x W + h U + b). LSTM: forward, backward and Adam. Networks: 8 layers relu(x W + b).
 """
 import argparse
+import json
+import subprocess
+import sys
 import time
 
 import torch
 import torch.nn.functional as F
-import torch_halyard  # noqa: F401
 from torch import nn
 
 CELLS = ((1, 64), (1, 256), (1, 1024), (1, 4096), (16, 64), (16, 256), (16, 1024), (64, 64),
@@ -118,28 +121,51 @@ def graph_time(make, device, seconds):
     return least_time(graph.replay, device, seconds, parts)
 
 
+def measure(name, seconds):
+    """Prints a line of JSON with the device, one a case, and one with the fallbacks."""
+    if name.startswith("halyard"):
+        import torch_halyard  # noqa: F401
+    device = torch.device(name)
+    print(json.dumps(torch.halyard.get_device_name(device) if device.type == "halyard" else name),
+          flush=True)
+    for case, make, has_graph in cases():
+        with torch.set_grad_enabled("LSTM" in case):
+            torch.manual_seed(1)
+            run, parts = make(device)
+            times = [least_time(run, device, seconds, parts)]
+        if device.type == "cuda" and has_graph:
+            with torch.no_grad():
+                times.append(graph_time(make, device, seconds))
+        print(json.dumps([case, times]), flush=True)
+    print(json.dumps(torch.halyard.fallbacks() if device.type == "halyard" else {}), flush=True)
+
+
+def measured(device, arguments):
+    command = [sys.executable, __file__, "--seconds", str(arguments.seconds), "--only", device]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    name, *lines, fallbacks = map(json.loads, output.splitlines())
+    return name, dict(lines), fallbacks
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="halyard:0")
     parser.add_argument("--peer", default="cpu")
     parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--only", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    ours, peer = torch.device(arguments.device), torch.device(arguments.peer)
-    print(f"{ours}: {torch.halyard.get_device_name(ours)}; PyTorch {torch.__version__} {peer}", flush=True)
+    if arguments.only:
+        measure(arguments.only, arguments.seconds)
+        return
+    name, ours, fallbacks = measured(arguments.device, arguments)
+    _, peers, _ = measured(arguments.peer, arguments)
+    print(f"{arguments.device}: {name}; PyTorch {torch.__version__} {arguments.peer}")
     print("us: halyard | peer eager | peer CUDA graph")
-    for name, make, has_graph in cases():
-        times = []
-        for device in (ours, peer):
-            with torch.set_grad_enabled("LSTM" in name):
-                torch.manual_seed(1)
-                run, parts = make(device)
-                times.append(least_time(run, device, arguments.seconds, parts))
-        if peer.type == "cuda" and has_graph:
-            with torch.no_grad():
-                times.append(graph_time(make, peer, arguments.seconds))
+    for case, times in ours.items():
+        times += peers[case]
         ratios = ", ".join(f"{t / times[0]:.2f}" for t in times[1:])
-        print(f"{name}: {' | '.join(f'{t:.2f}' for t in times)} ({ratios})", flush=True)
-    print(f"fallbacks: {torch.halyard.fallbacks() or 'none'}")
+        print(f"{case}: {' | '.join(f'{t:.2f}' for t in times)} ({ratios})")
+    print(f"fallbacks: {fallbacks or 'none'}")
 
 
 if __name__ == "__main__":
