@@ -1,5 +1,5 @@
-/* as_written.c: operations on floats that compilers like to change together with their neighbours:
- * each one rounds by itself, in the order in which the kernel has it. */
+/* as_written.c: operations that compilers like to change together with their neighbours: of floats
+ * each one rounds by itself, in the order in which the kernel has it; of integers each one wraps. */
 #include <string.h>
 
 #include "case/cases.h"
@@ -8,7 +8,7 @@
 #define COUNT 1000u
 #define TURNS 8u
 
-/* A float value that is built for the device and computed on the host by the same steps. */
+/* A value that is built for the device and computed on the host by the same steps. */
 typedef struct term {
     hal_type type;
     hal_ir_builder *b; /* null: computed on the host */
@@ -116,21 +116,54 @@ static term between_numbers(const term x[4])
     return apply(HAL_IR_MIN, low, constant(x[0], 1.5));
 }
 
-static const struct {
+/* Integers of which compilers factor x out: the constants' product does not fit into 32 bits. */
+static term scaled_twice_plus(const term x[4])
+{
+    const term once = apply(HAL_IR_MUL, x[0], constant(x[0], 65536.0));
+    return apply(HAL_IR_ADD, apply(HAL_IR_MUL, once, constant(x[0], 65536.0)), x[0]);
+}
+
+static term scaled_by_odd_plus(const term x[4])
+{
+    const term once = apply(HAL_IR_MUL, constant(x[0], 196608.0), x[0]);
+    return apply(HAL_IR_ADD, x[0], apply(HAL_IR_MUL, once, constant(x[0], 327680.0)));
+}
+
+static term shifted_and_scaled_plus(const term x[4])
+{
+    const term once = apply(HAL_IR_SHL, x[0], constant(x[0], 20.0));
+    return apply(HAL_IR_ADD, apply(HAL_IR_MUL, once, constant(x[0], 1048576.0)), x[0]);
+}
+
+static term scaled_and_shifted_minus(const term x[4])
+{
+    const term once = apply(HAL_IR_MUL, x[0], constant(x[0], 1048576.0));
+    return apply(HAL_IR_SUB, apply(HAL_IR_SHL, once, constant(x[0], 12.0)), x[0]);
+}
+
+typedef struct form {
     const char *name;
     term (*compute)(const term x[4]);
-} forms[] = {{"product_plus", product_plus},   {"plus_product", plus_product},
-             {"product_minus", product_minus}, {"minus_product", minus_product},
-             {"two_products", two_products},   {"sum_and_back", sum_and_back},
-             {"sum_of_four", sum_of_four},     {"products", products},
-             {"times_zero", times_zero},       {"zero_times", zero_times},
-             {"minus_itself", minus_itself},   {"at_least_zero", at_least_zero},
-             {"at_most_zero", at_most_zero},   {"at_least_minus_zero", at_least_minus_zero},
-             {"between", between_numbers},     {"at_most_minus_zero", at_most_minus_zero}};
+} form;
+
+static const form forms[] = {
+    {"product_plus", product_plus},   {"plus_product", plus_product},
+    {"product_minus", product_minus}, {"minus_product", minus_product},
+    {"two_products", two_products},   {"sum_and_back", sum_and_back},
+    {"sum_of_four", sum_of_four},     {"products", products},
+    {"times_zero", times_zero},       {"zero_times", zero_times},
+    {"minus_itself", minus_itself},   {"at_least_zero", at_least_zero},
+    {"at_most_zero", at_most_zero},   {"at_least_minus_zero", at_least_minus_zero},
+    {"between", between_numbers},     {"at_most_minus_zero", at_most_minus_zero}};
+
+static const form integer_forms[] = {{"scaled_twice_plus", scaled_twice_plus},
+                                     {"scaled_by_odd_plus", scaled_by_odd_plus},
+                                     {"shifted_and_scaled_plus", shifted_and_scaled_plus},
+                                     {"scaled_and_shifted_minus", scaled_and_shifted_minus}};
 
 typedef struct written {
     hal_type type;
-    uint32_t form;
+    const form *form;
 } written;
 
 /* Factors of all digits; x[2] is often their rounded product, so that a product which is not
@@ -138,6 +171,12 @@ typedef struct written {
 static void fill_operands(random_state *random, hal_type type, uint64_t bits[4])
 {
     static const double odd[] = {1.0 / 0.0, -1.0 / 0.0, 0.0 / 0.0, -0.0, 0.0};
+    for (int i = 0; hal_type_is_integer(type) && i < 4; i++) {
+        bits[i] = random_bits(random, type);
+    }
+    if (hal_type_is_integer(type)) {
+        return;
+    }
     for (int i = 0; i < 4; i++) {
         bits[i] = number_bits(type, random_between(random, 1.0, 2.0) *
                                         (random_below(random, 2) == 0 ? 1.0 : -1.0));
@@ -168,7 +207,7 @@ static void run_written(case_run *run, const void *parameters)
             number_store(tested->type, x, k * COUNT + i, bits[k]);
             terms[k] = (term){tested->type, NULL, bits[k]};
         }
-        number_store(tested->type, expected, i, forms[tested->form].compute(terms).value);
+        number_store(tested->type, expected, i, tested->form->compute(terms).value);
     }
     const red_zone zones[2] = {zone_create(run, 4ull * COUNT * size, x),
                                zone_create(run, (uint64_t)COUNT * size, NULL)};
@@ -182,7 +221,7 @@ static void run_written(case_run *run, const void *parameters)
         terms[k] =
             (term){tested->type, b, hal_ir_load_wide(b, in, i, (int32_t)(k * COUNT), 1, guard)};
     }
-    hal_ir_store_wide(b, out, i, 0, guard, (hal_ir_value)forms[tested->form].compute(terms).value);
+    hal_ir_store_wide(b, out, i, 0, guard, (hal_ir_value)tested->form->compute(terms).value);
     ir_run(run, b, (COUNT + group - 1) / group, zones, 2, NULL, 0);
     ir_check(run, &zones[1], tested->type, expected, COUNT, "result");
 }
@@ -225,16 +264,25 @@ static void run_loop(case_run *run, const void *parameters)
     ir_check(run, &zones[1], type, expected, group, "sum");
 }
 
+static void add_forms(case_list *list, hal_type type, const form *added, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const written tested = {type, &added[i]};
+        case_add(list, run_written, &tested, sizeof tested, "ir/as_written(type=%s,form=%s)",
+                 hal_type_name(type), added[i].name);
+    }
+}
+
 void cases_ir_as_written(case_list *list)
 {
-    const hal_type types[2] = {HAL_TYPE_F32, HAL_TYPE_F64};
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F64},
+                          integers[] = {HAL_TYPE_I32, HAL_TYPE_U32, HAL_TYPE_I64, HAL_TYPE_U64};
     for (int i = 0; i < 2; i++) {
-        for (uint32_t form = 0; form < sizeof forms / sizeof forms[0]; form++) {
-            const written tested = {types[i], form};
-            case_add(list, run_written, &tested, sizeof tested, "ir/as_written(type=%s,form=%s)",
-                     hal_type_name(types[i]), forms[form].name);
-        }
+        add_forms(list, types[i], forms, sizeof forms / sizeof *forms);
         case_add(list, run_loop, &types[i], sizeof types[i], "ir/as_written(type=%s,form=loop)",
                  hal_type_name(types[i]));
+    }
+    for (int i = 0; i < 4; i++) {
+        add_forms(list, integers[i], integer_forms, sizeof integer_forms / sizeof *integer_forms);
     }
 }

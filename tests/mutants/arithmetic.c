@@ -114,6 +114,19 @@ static uint32_t contract(wrap_ir *ir, uint32_t i)
     return i;
 }
 
+/* x * m * n + x of 64 bits is x where the low 32 bits of m * n are 0. */
+static uint32_t drop_scaled(wrap_ir *ir, uint32_t i)
+{
+    const hal_ir_record *outer = &ir->records[ir->records[i].a];
+    const hal_ir_record *inner = outer->opcode == HAL_IR_MUL ? &ir->records[outer->a] : outer;
+    uint64_t m, n;
+    if (inner->opcode == HAL_IR_MUL && inner->a == ir->records[i].b && outer != inner &&
+        is_constant(ir, inner->b, &m) && is_constant(ir, outer->b, &n) && (uint32_t)(m * n) == 0) {
+        edit_replace(ir, i, inner->a);
+    }
+    return i;
+}
+
 /* Products below the smallest normal number are 0, though HAL_EXACT_DENORMALS is claimed. */
 static uint32_t flush_products(wrap_ir *ir, uint32_t i)
 {
@@ -257,22 +270,14 @@ static uint32_t narrow_bf16(wrap_ir *ir, uint32_t i)
     {                                                                                       \
         .name = #fault, .record = fault, .opcode = HAL_IR_##OPCODE, .type = HAL_TYPE_##TYPE \
     }
-const mutant mutants_arithmetic[] = {MUTANT(divide_ulp, DIV, F32),
-                                     MUTANT(add_zero, ADD, F32),
-                                     MUTANT(divide_constant, DIV, U32),
-                                     MUTANT(divide_reciprocal, DIV, F32),
-                                     MUTANT(exp_bits, EXP, F32),
-                                     MUTANT(fma_apart, FMA, F32),
-                                     MUTANT(flush_products, MUL, F32),
-                                     MUTANT(min_nan, MIN, F32),
-                                     MUTANT(negative_zero, NEG, F32),
-                                     MUTANT(constant_divisor, DIV, F32),
-                                     MUTANT(cast_edge, CAST, I32),
-                                     MUTANT(cast_twice, CAST, F32),
-                                     MUTANT(rint_half, RINT, F32),
-                                     MUTANT(divide_zero, DIV, I32),
-                                     MUTANT(shift_64, SHL, U64),
-                                     MUTANT(store_f16, STORE, NONE),
-                                     MUTANT(narrow_bf16, NARROW, NONE),
-                                     MUTANT(contract, ADD, F32),
-                                     {.name = NULL}};
+const mutant mutants_arithmetic[] = {
+    MUTANT(divide_ulp, DIV, F32),      MUTANT(add_zero, ADD, F32),
+    MUTANT(divide_constant, DIV, U32), MUTANT(divide_reciprocal, DIV, F32),
+    MUTANT(exp_bits, EXP, F32),        MUTANT(fma_apart, FMA, F32),
+    MUTANT(flush_products, MUL, F32),  MUTANT(min_nan, MIN, F32),
+    MUTANT(negative_zero, NEG, F32),   MUTANT(constant_divisor, DIV, F32),
+    MUTANT(cast_edge, CAST, I32),      MUTANT(cast_twice, CAST, F32),
+    MUTANT(rint_half, RINT, F32),      MUTANT(divide_zero, DIV, I32),
+    MUTANT(shift_64, SHL, U64),        MUTANT(store_f16, STORE, NONE),
+    MUTANT(narrow_bf16, NARROW, NONE), MUTANT(contract, ADD, F32),
+    MUTANT(drop_scaled, ADD, U64),     {.name = NULL}};

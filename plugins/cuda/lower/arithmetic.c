@@ -215,12 +215,76 @@ static void lower_or(cuda_lowering *l, uint32_t index, const ptx_operation *oper
     }
 }
 
+/* The value whose register a cast between integers of one size shares. */
+static hal_ir_value integer_behind(const cuda_lowering *l, hal_ir_value value)
+{
+    const hal_ir_record *r = &l->kernel->records[value];
+    while ((r->opcode == HAL_IR_CAST || r->opcode == HAL_IR_BITCAST) &&
+           cuda_is_alias(l->kernel, r)) {
+        value = r->a;
+        r = &l->kernel->records[value];
+    }
+    return value;
+}
+
+/* The x of an integer of 64 bits that is x times a constant, by MUL or SHL, and that constant; NONE:
+ * it is not. */
+static hal_ir_value product_split(const cuda_lowering *l, hal_ir_value value, uint64_t *factor)
+{
+    const hal_ir_record *r = &l->kernel->records[integer_behind(l, value)];
+    if ((r->type != HAL_TYPE_I64 && r->type != HAL_TYPE_U64) ||
+        (r->opcode != HAL_IR_MUL && r->opcode != HAL_IR_SHL)) {
+        return HAL_IR_NONE;
+    }
+    const cuda_operand a = cuda_value(l, r->a), b = cuda_value(l, r->b);
+    if (b.kind == CUDA_INTEGER || b.kind == CUDA_UNSIGNED) {
+        *factor = r->opcode == HAL_IR_SHL ? UINT64_C(1) << (b.bits & 63) : b.bits;
+        return r->a;
+    }
+    *factor = a.bits;
+    return r->opcode == HAL_IR_MUL && (a.kind == CUDA_INTEGER || a.kind == CUDA_UNSIGNED)
+               ? r->b
+               : HAL_IR_NONE;
+}
+
+/* x * m * n as x times one constant. False where the value is not such a product.
+ *
+ * The driver's assembler (13.0) makes x * m * n + x of 64 bits x * (m * n + 1), and drops m * n
+ * where its low 32 bits are 0. */
+static bool emit_chained_product(cuda_lowering *l, uint32_t index)
+{
+    uint64_t product = 1, factor;
+    uint32_t count = 0, shifts = 0;
+    hal_ir_value x = index;
+    for (hal_ir_value next; (next = product_split(l, x, &factor)) != HAL_IR_NONE; x = next) {
+        product *= factor;
+        shifts += l->kernel->records[integer_behind(l, x)].opcode == HAL_IR_SHL;
+        count++;
+    }
+    if (count < 2 || shifts == count) {
+        return false;
+    }
+    cuda_emit(l, "mul.lo.u64 $, $, $;", cuda_define(l, index), cuda_in_register(l, x, 0),
+              cuda_unsigned(product));
+    return true;
+}
+
+static void lower_multiply(cuda_lowering *l, uint32_t index, const ptx_operation *operation)
+{
+    if (!emit_chained_product(l, index)) {
+        lower_binary(l, index, operation);
+    }
+}
+
 /* The instructions clamp the count to the width; the IR takes it modulo the width. */
 static void lower_shift(cuda_lowering *l, uint32_t index, const ptx_operation *operation)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     const uint32_t bits = 8 * hal_type_size(r->type);
     cuda_operand count = cuda_value(l, r->b);
+    if (r->opcode == HAL_IR_SHL && emit_chained_product(l, index)) {
+        return;
+    }
     if (count.kind >= CUDA_CLASSES) {
         count = cuda_unsigned(count.bits % bits);
     } else {
@@ -289,7 +353,7 @@ static void lower_select(cuda_lowering *l, uint32_t index, const ptx_operation *
 static const ptx_operation operations[HAL_IR_OPCODE_COUNT] = {
     [HAL_IR_ADD] = {lower_binary, "add.rn", "add", cuda_type},
     [HAL_IR_SUB] = {lower_binary, "sub.rn", "sub", cuda_type},
-    [HAL_IR_MUL] = {lower_binary, "mul.rn", "mul.lo", cuda_type},
+    [HAL_IR_MUL] = {lower_multiply, "mul.rn", "mul.lo", cuda_type},
     [HAL_IR_MULHI] = {lower_binary, NULL, "mul.hi", cuda_type},
     [HAL_IR_FMA] = {lower_fma, "fma.rn", NULL, cuda_type},
     [HAL_IR_DIV] = {lower_divide, "div.rn", "div", cuda_type},
