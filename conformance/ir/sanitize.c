@@ -67,7 +67,10 @@ static void planted_run(case_run *run, const sanitize_fault *fault, bool is_wron
         if (i < 2) {
             memcpy(&bits, &one, sizeof bits);
         }
-        case_ok(run, hal_queue_fill(run->queue, bindings[i], bits), "hal_queue_fill");
+        const hal_range filled = {buffer, 0, bytes - (is_wrong ? fault->unwritten[i] : 0)};
+        if (filled.length > 0) {
+            case_ok(run, hal_queue_fill(run->queue, filled, bits), "hal_queue_fill");
+        }
     }
     case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
     hal_log_set_callback(hear_finding, all, HAL_LOG_WARN);

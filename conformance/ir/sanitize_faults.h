@@ -15,7 +15,8 @@ typedef struct sanitize_fault {
     const char *check; /* of HAL_SANITIZE */
     const char *text;  /* what follows the head that sanitize_faults.c describes */
     const char *right, *wrong;
-    uint32_t bytes[SANITIZE_BINDINGS]; /* of a binding; 0: 1024 */
+    uint32_t bytes[SANITIZE_BINDINGS];     /* of a binding; 0: 1024 */
+    uint32_t unwritten[SANITIZE_BINDINGS]; /* with the fault, the last bytes of a binding */
     bool has_more; /* another finding follows from it: of elements that stay unwritten */
     const char *words[SANITIZE_WORDS]; /* of the finding */
 } sanitize_fault;

@@ -215,6 +215,7 @@ hal_status hal_buffer_export(hal_buffer *buffer, hal_handle_kind kind, hal_memor
         return hal_device_failed(device, status, "hal_buffer_export");
     }
     atomic_store(&buffer->is_external, true);
+    hal_hook_exported(buffer);
     own.size = sizeof own;
     own.kind = kind;
     own.bytes = buffer->bytes;

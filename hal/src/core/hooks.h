@@ -40,7 +40,7 @@ typedef enum hal_object_kind {
 typedef enum hal_event_kind {
     HAL_EVENT_OPEN,     /* device */
     HAL_EVENT_CLOSE,    /* device; cannot fail */
-    HAL_EVENT_ALLOCATE, /* device, bytes; after success memory */
+    HAL_EVENT_ALLOCATE, /* device, bytes, is_unmapped; after success memory */
     HAL_EVENT_FREE,     /* device, bytes, memory; cannot fail */
     HAL_EVENT_COMPILE,  /* device, source, kernel; after success the kernel has its handle */
     HAL_EVENT_SUBMIT,   /* queue, recording, value */
@@ -62,6 +62,9 @@ typedef struct hal_event {
     const struct hal_kernel_source *given_source;
     const hal_recording *given_recording;
     uint64_t bytes;
+    uint64_t
+        more_bytes; /* of ALLOCATE: that the plugin allocates after `bytes`; set by event_before */
+    bool is_unmapped; /* of ALLOCATE: memory of hal that the host does not map */
     uint64_t value;
     uint64_t timeout_ns;
     uint64_t begin_ns;   /* hal_clock_ns before the plugin is called; set by event_before */
@@ -93,6 +96,8 @@ typedef struct hal_hooks {
     void (*buffer_labelled)(const hal_buffer *buffer, const char *label);
     void (*buffer_mapped)(const hal_buffer *buffer);
     void (*buffer_unmapped)(const hal_buffer *buffer);
+    /* From now on others may access the memory without a call of hal. */
+    void (*buffer_exported)(const hal_buffer *buffer);
     void (*gemm_created)(const hal_kernel *kernel, const hal_gemm_description *description,
                          uint64_t workspace_bytes);
     /* Errors: as object_use; INVALID_ARGUMENT for a binding that is too small. */
@@ -219,6 +224,13 @@ static inline void hal_hook_unmapped(const hal_buffer *buffer)
 {
     if (hal_hooks_on(HAL_HOOK_CALLS)) {
         hal_hooks_table()->buffer_unmapped(buffer);
+    }
+}
+
+static inline void hal_hook_exported(const hal_buffer *buffer)
+{
+    if (hal_hooks_on(HAL_HOOK_CALLS)) {
+        hal_hooks_table()->buffer_exported(buffer);
     }
 }
 

@@ -173,10 +173,14 @@ static hal_status block_allocate(hal_pool *pool, hal_memory_kind kind, uint64_t 
                                  hal_memory *memory)
 {
     hal_device *device = pool->device;
-    hal_event event = {.kind = HAL_EVENT_ALLOCATE, .device = device, .bytes = bytes};
+    hal_event event = {.kind = HAL_EVENT_ALLOCATE,
+                       .device = device,
+                       .bytes = bytes,
+                       .is_unmapped = kind == HAL_MEMORY_DEVICE};
     hal_status status = hal_event_begin(&event);
     if (status == HAL_OK) {
-        status = device->plugin->memory_allocate(device->handle, kind, bytes, &memory->handle);
+        status = device->plugin->memory_allocate(device->handle, kind, bytes + event.more_bytes,
+                                                 &memory->handle);
         status = hal_host_made(status, memory->handle);
     }
     event.memory = memory->handle;

@@ -125,6 +125,46 @@ hal_ir_value hal_ir_element_count(hal_ir_instrumentation *s, uint32_t memory, ha
         s, type == HAL_TYPE_U64 ? HAL_IR_PARAMETER_COUNT_64 : HAL_IR_PARAMETER_COUNT, memory);
 }
 
+/* The sum does not overflow by definition, so it is not computed before its parts are compared. */
+hal_ir_value hal_ir_index_holds(hal_ir_builder *b, hal_ir_value index, int64_t offset,
+                                uint32_t width, hal_ir_value count)
+{
+    const hal_type type = hal_ir_type_of(b, index), plain = hal_ir_type_of(b, count);
+    const bool is_signed = type != plain;
+    hal_ir_value at = is_signed ? hal_ir_bitcast(b, plain, index) : index;
+    hal_ir_value above = HAL_IR_NONE;
+    uint64_t less = width - 1; /* of the elements, at which an access may begin */
+    if (offset < 0 || (is_signed && offset > 0)) {
+        const uint64_t mask = plain == HAL_TYPE_U32 ? UINT32_MAX : UINT64_MAX;
+        at = hal_ir_add(b, at, hal_ir_constant_of(b, plain, (uint64_t)offset & mask));
+        above = hal_ir_le(b, hal_ir_number(b, type, -(double)offset), index);
+    } else {
+        less += (uint64_t)offset;
+    }
+    hal_ir_value end = count;
+    if (less > 0) {
+        const hal_ir_value part = hal_ir_constant_of(b, plain, less);
+        end = hal_ir_sub(b, hal_ir_max(b, count, part), part);
+    }
+    if (is_signed && above == HAL_IR_NONE) {
+        end = hal_ir_min(b, end, hal_ir_number(b, plain, plain == HAL_TYPE_U32 ? 0x1p31 : 0x1p63));
+    }
+    return hal_ir_and_maybe(b, hal_ir_lt(b, at, end), above);
+}
+
+hal_ir_value hal_ir_shadow_holds(hal_ir_instrumentation *s, hal_ir_shadow_kind kind,
+                                 uint32_t memory, hal_ir_value index, int64_t offset,
+                                 uint32_t width)
+{
+    hal_ir_value count = parameter_value(
+        s, kind == HAL_IR_SHADOW_WRITTEN ? HAL_IR_PARAMETER_WRITTEN : HAL_IR_PARAMETER_ACCESSED,
+        memory);
+    if (hal_type_size(hal_ir_type_of(s->b, index)) == 8) {
+        count = hal_ir_cast(s->b, HAL_TYPE_U64, count);
+    }
+    return hal_ir_index_holds(s->b, index, offset, width, count);
+}
+
 hal_ir_value hal_ir_and_maybe(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
 {
     return y == HAL_IR_NONE ? x : hal_ir_and(b, x, y);

@@ -63,8 +63,35 @@ typedef struct hal_ir_report {
 typedef enum hal_ir_parameter_kind {
     HAL_IR_PARAMETER_DISPATCH, /* U32: names the dispatch */
     HAL_IR_PARAMETER_COUNT,    /* U32: elements of a binding, at most UINT32_MAX */
-    HAL_IR_PARAMETER_COUNT_64  /* U64: elements of a binding */
+    HAL_IR_PARAMETER_COUNT_64, /* U64: elements of a binding */
+    HAL_IR_PARAMETER_WRITTEN,  /* U32: elements that its shadow has, 0 without one */
+    HAL_IR_PARAMETER_ACCESSED, /* the same */
+    HAL_IR_PARAMETER_KINDS
 } hal_ir_parameter_kind;
+
+/* A shadow: a binding that says of each element of another binding
+ *  WRITTEN: whether it was ever written: bytes of 1, as many as it has, in the same places;
+ *  ACCESSED: who accessed it in this dispatch: words of U32, zeros before, HAL_IR_ACCESS_WORDS for an
+ *            element. */
+typedef enum hal_ir_shadow_kind {
+    HAL_IR_SHADOW_WRITTEN,
+    HAL_IR_SHADOW_ACCESSED,
+    HAL_IR_SHADOW_KINDS
+} hal_ir_shadow_kind;
+
+/* Words of an element of a type: its bytes where that is more, so that parts of a binding begin at
+ * the same places. */
+#define HAL_IR_ACCESS_WORDS(type) (hal_type_size(type) > 4 ? hal_type_size(type) / 4 : 1)
+
+/* A word of ACCESSED, which is the first value of a race's report: who, and whether several read. */
+#define HAL_IR_ACCESS_WHO_BITS 20u
+#define HAL_IR_ACCESS_WHO(word) ((word) & ((1u << HAL_IR_ACCESS_WHO_BITS) - 1))
+#define HAL_IR_ACCESS_BY_SEVERAL(word) ((word) >> 30 == 2)
+
+typedef struct hal_ir_shadow {
+    hal_ir_shadow_kind kind;
+    uint32_t binding;
+} hal_ir_shadow;
 
 /* A scalar that a dispatch of the kernel with checks has after those of the kernel without. */
 typedef struct hal_ir_parameter {
@@ -74,15 +101,18 @@ typedef struct hal_ir_parameter {
 } hal_ir_parameter;
 
 typedef struct hal_ir_instrumented {
-    hal_ir_kernel *kernel; /* bindings: those of the kernel without checks, then the reports */
+    /* Bindings: those of the kernel without checks, the reports, the shadows. */
+    hal_ir_kernel *kernel;
     hal_ir_site *sites;
+    hal_ir_shadow shadows[HAL_IR_MAX_BINDINGS];
+    uint32_t shadow_count;
     hal_ir_parameter *parameters;
     uint32_t site_count, parameter_count;
-    uint32_t unchecked; /* shared arrays for whose checks no shared memory is left */
+    uint32_t unchecked; /* shared arrays and bindings for whose checks no room is left */
 } hal_ir_instrumented;
 
 /* Adds checks to a verified kernel that is not legalised for `info` yet; neither is the result.
- * `checks`: HAL_CHECK_*. A kernel without sites has no further binding: `kernel` is null.
+ * `checks`: HAL_CHECK_*. Where nothing is added `kernel` is null.
  * Free by hal_ir_instrumented_free, also after an error.
  * Errors: OUT_OF_MEMORY; INVALID_ARGUMENT without room for the scalars or the binding. */
 hal_status hal_ir_instrument(const hal_ir_kernel *kernel, uint32_t checks,
@@ -105,12 +135,14 @@ typedef struct hal_ir_instrumentation {
     hal_ir_record record;      /* its copy with renamed operands, before it is appended */
     hal_ir_instrumented *made;
     uint32_t site_capacity, parameter_capacity;
-    hal_ir_value parameter[3][HAL_IR_MAX_BINDINGS]; /* by kind and binding; NONE: not made */
-    uint64_t shared_bytes;                          /* of the new kernel */
+    hal_ir_value parameter[HAL_IR_PARAMETER_KINDS][HAL_IR_MAX_BINDINGS]; /* NONE: not made */
+    hal_ir_memory_id shadow[HAL_IR_SHADOW_KINDS][HAL_IR_MAX_BINDINGS];   /* NONE: has none */
+    uint64_t shared_bytes;                                               /* of the new kernel */
     /* Whether the operands of the record mean something: false where one comes from a load whose
      * guard is false, as in work-items at the end of a grid. NONE: always. */
     hal_ir_value is_present;
     hal_ir_value *present; /* the same of each record's result */
+    uint8_t *chosen; /* whether a record's result is used, and only as what a SELECT chooses */
     /* For each pass one value for each record of `from`, and HAL_IR_MAX_SHARED more; NONE first. */
     hal_ir_value *facts[HAL_IR_PASSES];
 } hal_ir_instrumentation;
@@ -135,6 +167,16 @@ hal_ir_value hal_ir_element_count(hal_ir_instrumentation *s, uint32_t memory, ha
  * name. words[i]: of the i-th shared array; unchanged, and counted as one that is not checked,
  * where no shared memory is left. Returns whether there is any. */
 bool hal_ir_shadow_shared(hal_ir_instrumentation *s, const char *what, hal_ir_memory_id *words);
+
+/* Whether elements index + offset to index + offset + width - 1 are below `count`, of U32 or U64 as
+ * the index is wide. */
+hal_ir_value hal_ir_index_holds(hal_ir_builder *b, hal_ir_value index, int64_t offset,
+                                uint32_t width, hal_ir_value count);
+
+/* Whether a shadow has the elements that the present record accesses in `memory` at `index`. */
+hal_ir_value hal_ir_shadow_holds(hal_ir_instrumentation *s, hal_ir_shadow_kind kind,
+                                 uint32_t memory, hal_ir_value index, int64_t offset,
+                                 uint32_t width);
 
 /* `x` and, where it is not NONE, `y`. */
 hal_ir_value hal_ir_and_maybe(hal_ir_builder *b, hal_ir_value x, hal_ir_value y);

@@ -2,58 +2,11 @@
  * wide access also begins at a multiple of its width. Accesses out of range are skipped. */
 #include "instrument.h"
 
-/* A comparison in the type of the index, which has no sign in it. */
-typedef struct bounds_index {
-    hal_ir_value value;
-    hal_type type;  /* of the index */
-    hal_type plain; /* U32 or U64 */
-} bounds_index;
-
-static bounds_index bounds_index_of(const hal_ir_builder *b, hal_ir_value value)
-{
-    const hal_type type = hal_ir_type_of(b, value);
-    return (bounds_index){
-        value, type, hal_type_size(type) == 8 ? (hal_type)HAL_TYPE_U64 : (hal_type)HAL_TYPE_U32};
-}
-
-/* Whether elements index + offset to index + offset + width - 1 are in the memory. The sum does not
- * overflow by definition, so it is not computed before its parts are compared. */
-static hal_ir_value bounds_hold(hal_ir_instrumentation *s, uint32_t memory, bounds_index index,
-                                int64_t offset, uint32_t width)
-{
-    hal_ir_builder *b = s->b;
-    const bool is_signed = index.type != index.plain;
-    const hal_ir_value count = hal_ir_element_count(s, memory, index.plain);
-    hal_ir_value at = is_signed ? hal_ir_bitcast(b, index.plain, index.value) : index.value;
-    hal_ir_value above = HAL_IR_NONE;
-    uint64_t less = width - 1; /* of the elements, at which an access may begin */
-    if (offset < 0 || (is_signed && offset > 0)) {
-        at = hal_ir_add(
-            b, at,
-            hal_ir_constant_of(b, index.plain,
-                               (uint64_t)offset &
-                                   (index.plain == HAL_TYPE_U32 ? UINT32_MAX : UINT64_MAX)));
-        above = hal_ir_le(b, hal_ir_number(b, index.type, -(double)offset), index.value);
-    } else {
-        less += (uint64_t)offset;
-    }
-    hal_ir_value end = count;
-    if (less > 0) {
-        const hal_ir_value part = hal_ir_constant_of(b, index.plain, less);
-        end = hal_ir_sub(b, hal_ir_max(b, count, part), part);
-    }
-    if (is_signed && above == HAL_IR_NONE) {
-        end = hal_ir_min(
-            b, end, hal_ir_number(b, index.plain, index.plain == HAL_TYPE_U32 ? 0x1p31 : 0x1p63));
-    }
-    return hal_ir_and_maybe(b, hal_ir_lt(b, at, end), above);
-}
-
 /* Whether the access begins at a multiple of its width. */
-static hal_ir_value alignment_holds(hal_ir_builder *b, bounds_index index, int64_t offset,
+static hal_ir_value alignment_holds(hal_ir_builder *b, hal_ir_value index, int64_t offset,
                                     uint32_t width)
 {
-    const hal_ir_value low = hal_ir_cast(b, HAL_TYPE_U32, index.value);
+    const hal_ir_value low = hal_ir_cast(b, HAL_TYPE_U32, index);
     const hal_ir_value first = hal_ir_add(b, low, hal_ir_u32(b, (uint32_t)offset));
     return hal_ir_eq(b, hal_ir_and(b, first, hal_ir_u32(b, width - 1)), hal_ir_u32(b, 0));
 }
@@ -81,15 +34,18 @@ static hal_ir_value bounds_check(hal_ir_instrumentation *s, hal_ir_fault fault, 
     if (is_known_right(s, memory, old_index, offset, width)) {
         return HAL_IR_NONE;
     }
-    const bounds_index index = bounds_index_of(b, s->rewrite.values[old_index]);
-    hal_ir_value right = bounds_hold(s, memory, index, offset, width);
+    const hal_ir_value index = s->rewrite.values[old_index];
+    const bool is_wide = hal_type_size(hal_ir_type_of(b, index)) == 8;
+    const hal_ir_value count =
+        hal_ir_element_count(s, memory, is_wide ? HAL_TYPE_U64 : HAL_TYPE_U32);
+    hal_ir_value right = hal_ir_index_holds(b, index, offset, width, count);
     if (width > 1) {
         right = hal_ir_and(b, right, alignment_holds(b, index, offset, width));
     }
     const hal_ir_value stored =
         s->record.opcode == HAL_IR_STORE && width == 1 ? s->record.c : HAL_IR_NONE;
     hal_ir_report_fault(s, fault, hal_ir_and_maybe(b, hal_ir_not(b, right), s->record.b), memory,
-                        index.value, stored, HAL_IR_NONE);
+                        index, stored, HAL_IR_NONE);
     return right;
 }
 

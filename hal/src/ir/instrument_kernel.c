@@ -3,20 +3,129 @@
 
 #include "base/status.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const hal_ir_pass *const passes[HAL_IR_PASSES] = {
     &hal_ir_pass_bounds, &hal_ir_pass_init, &hal_ir_pass_race, &hal_ir_pass_math, &hal_ir_pass_nan};
 
+/* Names and types of the bindings that are added. */
+typedef struct added_bindings {
+    char names[HAL_IR_MAX_BINDINGS][32];
+    hal_ir_added items[HAL_IR_MAX_BINDINGS + 1];
+    uint32_t count;
+} added_bindings;
+
+/* The memory of device memory that a record reads or writes other than by an atomic; NONE: none. */
+static uint32_t plain_binding(const hal_ir_kernel *from, const hal_ir_record *record)
+{
+    const uint32_t memory = record->opcode == HAL_IR_ASYNC_COPY ? (uint32_t)record->imm
+                            : record->opcode == HAL_IR_LOAD || record->opcode == HAL_IR_STORE
+                                ? record->aux
+                                : HAL_IR_NONE;
+    return memory == HAL_IR_NONE || hal_ir_is_shared(from, memory) ? HAL_IR_NONE : memory;
+}
+
+/* Whether loads and stores of such a shadow are something that the device computes with. */
+static bool shadow_type(const hal_device_info *info, hal_ir_shadow_kind kind, hal_type of,
+                        hal_type *type)
+{
+    const uint32_t size = hal_type_size(of);
+    *type = kind == HAL_IR_SHADOW_ACCESSED || size == 4 ? HAL_TYPE_U32
+            : size == 1                                 ? HAL_TYPE_U8
+            : size == 2                                 ? HAL_TYPE_U16
+                                                        : HAL_TYPE_U64;
+    return *type != HAL_TYPE_U64 || (info->arithmetic_types & HAL_TYPE_BIT(HAL_TYPE_U64));
+}
+
+static void shadow_add(hal_ir_instrumentation *s, hal_ir_shadow_kind kind, uint32_t binding,
+                       const hal_device_info *info, added_bindings *added)
+{
+    static const char *const names[] = {"written", "accessed"};
+    hal_ir_instrumented *made = s->made;
+    const uint32_t most =
+        info->max_bindings < HAL_IR_MAX_BINDINGS ? info->max_bindings : HAL_IR_MAX_BINDINGS;
+    hal_type type;
+    if (s->shadow[kind][binding] != HAL_IR_NONE) {
+        return;
+    }
+    if (!shadow_type(info, kind, s->from->memories[binding].type, &type) ||
+        s->from->binding_count + added->count >= most) {
+        made->unchecked++;
+        return;
+    }
+    s->shadow[kind][binding] = s->from->binding_count + added->count;
+    made->shadows[made->shadow_count++] = (hal_ir_shadow){kind, binding};
+    snprintf(added->names[added->count], sizeof added->names[0], "sanitize_binding_%u_%s", binding,
+             names[kind]);
+    added->items[added->count] = (hal_ir_added){added->names[added->count], type};
+    added->count++;
+}
+
+/* The shadows that the checks need. A kernel that stores nothing has no races. */
+static void shadows_add(hal_ir_instrumentation *s, uint32_t checks, const hal_device_info *info,
+                        added_bindings *added)
+{
+    const hal_ir_kernel *from = s->from;
+    bool stores = false;
+    for (uint32_t i = 0; i < from->record_count; i++) {
+        stores |= from->records[i].opcode == HAL_IR_STORE &&
+                  plain_binding(from, &from->records[i]) != HAL_IR_NONE;
+    }
+    for (uint32_t i = 0; i < from->record_count; i++) {
+        const hal_ir_record *record = &from->records[i];
+        const uint32_t binding = plain_binding(from, record);
+        if (binding != HAL_IR_NONE && stores && (checks & HAL_CHECK_RACE)) {
+            shadow_add(s, HAL_IR_SHADOW_ACCESSED, binding, info, added);
+        }
+        if (binding != HAL_IR_NONE && (checks & HAL_CHECK_INIT)) {
+            shadow_add(s, HAL_IR_SHADOW_WRITTEN, binding, info, added);
+        }
+        if (record->opcode == HAL_IR_ATOMIC && (checks & HAL_CHECK_INIT) &&
+            !hal_ir_is_shared(from, record->aux)) {
+            shadow_add(s, HAL_IR_SHADOW_WRITTEN, record->aux, info, added);
+        }
+    }
+}
+
+/* Finds values of which only SELECTs choose. */
+static hal_status chosen_find(hal_ir_instrumentation *s)
+{
+    const hal_ir_kernel *from = s->from;
+    uint8_t *others = calloc(from->record_count + 1, 1);
+    s->chosen = calloc(from->record_count + 1, 1);
+    if (!others || !s->chosen) {
+        free(others);
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "sanitize: no host memory");
+    }
+    for (uint32_t i = 0; i < from->record_count; i++) {
+        hal_ir_value operands[4];
+        const hal_ir_record *record = &from->records[i];
+        const uint32_t count = hal_ir_operands(record, operands);
+        for (uint32_t k = 0; k < count; k++) {
+            const bool is_arm = record->opcode == HAL_IR_SELECT && k > 0;
+            (is_arm ? s->chosen : others)[operands[k]] = 1;
+        }
+    }
+    for (uint32_t i = 0; i < from->record_count; i++) {
+        s->chosen[i] &= !others[i];
+    }
+    free(others);
+    return HAL_OK;
+}
+
 static hal_status instrumentation_begin(hal_ir_instrumentation *s, const hal_ir_kernel *from,
                                         uint32_t checks, const hal_device_info *info)
 {
-    static const char *const added[] = {"sanitize_reports", NULL};
+    added_bindings added = {.items = {{"sanitize_reports", HAL_TYPE_U32}}, .count = 1};
     memset(s->parameter, 0xff, sizeof s->parameter); /* HAL_IR_NONE */
-    HAL_TRY(hal_ir_rewrite_begin(&s->rewrite, from, info, NULL, added));
-    s->b = s->rewrite.to;
+    memset(s->shadow, 0xff, sizeof s->shadow);
     s->from = from;
+    shadows_add(s, checks, info, &added);
+    HAL_TRY(hal_ir_rewrite_begin(&s->rewrite, from, info, NULL, added.items));
+    s->b = s->rewrite.to;
+    HAL_TRY(chosen_find(s));
     const size_t bytes = (from->record_count + HAL_IR_MAX_SHARED + 1) * sizeof *s->present;
     s->present = malloc(bytes);
     if (!s->present) {
@@ -47,7 +156,7 @@ static hal_status instrumentation_begin(hal_ir_instrumentation *s, const hal_ir_
 /* The number in the new kernel of a memory of `from`. */
 static uint32_t memory_number(const hal_ir_instrumentation *s, uint32_t memory)
 {
-    return memory + (hal_ir_is_shared(s->from, memory) ? 1 : 0);
+    return memory + (hal_ir_is_shared(s->from, memory) ? 1 + s->made->shadow_count : 0);
 }
 
 static hal_ir_value record_append(hal_ir_instrumentation *s)
@@ -116,7 +225,7 @@ hal_status hal_ir_instrument(const hal_ir_kernel *kernel, uint32_t checks,
         record_instrument(&s, i);
     }
     if (s.b) {
-        const bool is_wanted = status == HAL_OK && made->site_count > 0;
+        const bool is_wanted = status == HAL_OK && (made->site_count > 0 || made->shadow_count > 0);
         const hal_status ended = hal_ir_rewrite_end(&s.rewrite, is_wanted ? &made->kernel : NULL);
         status = status == HAL_OK ? ended : status;
     }
@@ -124,5 +233,6 @@ hal_status hal_ir_instrument(const hal_ir_kernel *kernel, uint32_t checks,
         free(s.facts[i]);
     }
     free(s.present);
+    free(s.chosen);
     return status == HAL_OK && made->kernel ? hal_ir_verify(made->kernel) : status;
 }

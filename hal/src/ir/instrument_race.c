@@ -1,18 +1,32 @@
-/* Races in shared memory: a word for each element has the last access of the present interval
- * between barriers. The greater of two words counts, so that atomics in any order keep what
- * matters:
+/* Races: a word for each element has its last access. A read after another's write, and a write after
+ * any other's access, is a race. Atomics are not noted. The greater of two words counts, so that
+ * atomics in any order keep what matters. Memory for which there are no words is not checked.
+ *
+ * In shared memory, of the present interval between barriers:
  *
  *     interval | kind: read, read by several, written | work-item
  *
- * A read after another work-item's write, and a write after any other's access, is a race. Atomics
- * are not noted. Shared arrays for which no shared memory is left are not checked.
+ * Of a binding, of the dispatch:
  *
- * facts[0]: the variable with the interval; then, of each shared array, its words' memory. */
+ *     kind + 1 | of what is written: hash | who: the work-item; in a kernel with barriers, which order
+ *                                           those of a group, the group
+ *
+ * Work-items that write the same value are no race there: kernels let the last ones begin earlier, so
+ * that all have as much to do.
+ *
+ * facts[0]: the variable with the interval; then, of each shared array, its words' memory;
+ * facts[WHO]: who accesses bindings. */
 #include "instrument.h"
 
 #include "report.h"
 
 enum { KIND_READ = 0, KIND_SEVERAL = 1, KIND_WRITE = 2, KIND_BITS = 2 };
+enum {
+    WHO = HAL_IR_MAX_SHARED + 1,
+    WHO_BITS = HAL_IR_ACCESS_WHO_BITS,
+    HASH_BITS = 10,
+    KIND_SHIFT = WHO_BITS + HASH_BITS
+};
 
 /* Bits of a work-item's number. */
 static uint32_t item_bits(const hal_ir_instrumentation *s)
@@ -96,15 +110,152 @@ static void access_check(hal_ir_instrumentation *s, const hal_ir_value *facts, b
     hal_ir_report_fault(s, HAL_IR_FAULT_RACE, race, record->aux, s->record.a, other, HAL_IR_NONE);
 }
 
+/* The number of the work-item among those of the dispatch, or of the group where a barrier may order
+ * its work-items; the lowest WHO_BITS. */
+static hal_ir_value who_of(hal_ir_instrumentation *s)
+{
+    hal_ir_builder *b = s->b;
+    bool has_barrier = false;
+    for (uint32_t i = 0; i < s->from->record_count; i++) {
+        has_barrier |= s->from->records[i].opcode == HAL_IR_BARRIER;
+    }
+    hal_ir_value number = hal_ir_id(b, HAL_IR_GROUP_ID, 2);
+    for (uint32_t axis = 2; axis-- > 0;) {
+        number = hal_ir_add(b, hal_ir_mul(b, number, hal_ir_id(b, HAL_IR_GROUP_COUNT, axis)),
+                            hal_ir_id(b, HAL_IR_GROUP_ID, axis));
+    }
+    if (!has_barrier) {
+        number = hal_ir_add(b, hal_ir_mul(b, number, hal_ir_u32(b, hal_ir_group_items(s->from))),
+                            hal_ir_item_number(b, s->from->group_size));
+    }
+    return hal_ir_and(b, number, hal_ir_u32(b, (1u << WHO_BITS) - 1));
+}
+
+/* The index of the word of element index + offset of a binding. */
+static hal_ir_value binding_word(hal_ir_instrumentation *s, uint32_t memory, hal_ir_value index,
+                                 int64_t offset)
+{
+    hal_ir_builder *b = s->b;
+    const hal_type type = hal_ir_type_of(b, index);
+    const uint64_t mask = hal_type_size(type) == 4 ? UINT32_MAX : UINT64_MAX;
+    const uint32_t words = HAL_IR_ACCESS_WORDS(s->from->memories[memory].type);
+    if (offset != 0) {
+        index = hal_ir_add(b, index, hal_ir_constant_of(b, type, (uint64_t)offset & mask));
+    }
+    return words == 1 ? index : hal_ir_mul(b, index, hal_ir_constant_of(b, type, words));
+}
+
+/* What a write of a value has in the bits of the hash; 0 for a read, of NONE. */
+static hal_ir_value hash_of(hal_ir_instrumentation *s, hal_ir_value value)
+{
+    hal_ir_builder *b = s->b;
+    if (value == HAL_IR_NONE) {
+        return hal_ir_u32(b, 0);
+    }
+    hal_ir_value words[2];
+    hal_ir_value_words(b, value, words);
+    const hal_ir_value mixed = hal_ir_mul(
+        b, hal_ir_xor(b, hal_ir_mul(b, words[1], hal_ir_u32(b, UINT32_C(0x85ebca6b))), words[0]),
+        hal_ir_u32(b, UINT32_C(0x9e3779b1)));
+    return hal_ir_shl(b, hal_ir_shr(b, mixed, hal_ir_u32(b, 32 - HASH_BITS)),
+                      hal_ir_u32(b, WHO_BITS));
+}
+
+/* An access to one element of a binding. */
+typedef struct binding_access {
+    hal_ir_memory_id words;
+    hal_ir_value word;  /* index */
+    hal_ir_value value; /* that is written; NONE: a read */
+    hal_ir_value guard, who;
+} binding_access;
+
+/* Notes an access, whose word most accesses need not change. Returns whether it is a race; `before`:
+ * the word that was there. */
+static hal_ir_value binding_note(hal_ir_instrumentation *s, const binding_access *access,
+                                 hal_ir_value *before)
+{
+    hal_ir_builder *b = s->b;
+    const bool is_write = access->value != HAL_IR_NONE;
+    const hal_ir_value mark =
+        hal_ir_u32(b, (is_write ? KIND_WRITE + 1u : KIND_READ + 1u) << KIND_SHIFT);
+    const hal_ir_value mine =
+        hal_ir_or(b, hal_ir_or(b, access->who, mark), hash_of(s, access->value));
+    const hal_ir_value several = hal_ir_u32(b, (KIND_SEVERAL + 1u) << KIND_SHIFT);
+    const hal_ir_value guard = access->guard;
+    const hal_ir_value seen = hal_ir_load_wide(b, access->words, access->word, 0, 1, guard);
+    hal_ir_value changes = hal_ir_and(b, guard, hal_ir_ne(b, seen, mine));
+    if (!is_write) {
+        changes = hal_ir_and(b, changes, hal_ir_lt(b, seen, several));
+    }
+    const hal_ir_value old = hal_ir_atomic(b, HAL_IR_ATOMIC_MAX, access->words, access->word,
+                                           changes, mine, HAL_IR_NONE);
+    *before = hal_ir_select(b, changes, old, seen);
+    const hal_ir_value differs = hal_ir_xor(b, *before, mine);
+    const hal_ir_value other =
+        hal_ir_ne(b, hal_ir_and(b, differs, hal_ir_u32(b, (1u << WHO_BITS) - 1)), hal_ir_u32(b, 0));
+    const hal_ir_value kind = hal_ir_shr(b, *before, hal_ir_u32(b, KIND_SHIFT));
+    if (is_write) {
+        /* Of two writes the kinds are equal, so only the hashes may differ above the numbers. */
+        const hal_ir_value by_several = hal_ir_eq(b, kind, hal_ir_u32(b, KIND_SEVERAL + 1u));
+        const hal_ir_value is_else = hal_ir_and(
+            b, other,
+            hal_ir_ne(b, hal_ir_shr(b, differs, hal_ir_u32(b, WHO_BITS)), hal_ir_u32(b, 0)));
+        const hal_ir_value by_other = hal_ir_and(b, is_else, hal_ir_ne(b, kind, hal_ir_u32(b, 0)));
+        return hal_ir_and(b, changes, hal_ir_or(b, by_several, by_other));
+    }
+    const hal_ir_value is_second = hal_ir_and(b, hal_ir_and(b, changes, other),
+                                              hal_ir_eq(b, kind, hal_ir_u32(b, KIND_READ + 1u)));
+    hal_ir_atomic(b, HAL_IR_ATOMIC_MAX, access->words, access->word, is_second, several,
+                  HAL_IR_NONE);
+    return hal_ir_and(b, hal_ir_and(b, guard, other),
+                      hal_ir_eq(b, kind, hal_ir_u32(b, KIND_WRITE + 1u)));
+}
+
+static void binding_check(hal_ir_instrumentation *s, const hal_ir_value *facts, uint32_t memory,
+                          hal_ir_value index, int64_t offset, bool is_write)
+{
+    hal_ir_builder *b = s->b;
+    const hal_ir_memory_id words =
+        hal_ir_is_shared(s->from, memory) ? HAL_IR_NONE : s->shadow[HAL_IR_SHADOW_ACCESSED][memory];
+    if (words == HAL_IR_NONE) {
+        return;
+    }
+    const uint32_t width = s->record.width;
+    const hal_ir_value guard = hal_ir_and_maybe(
+        b, hal_ir_shadow_holds(s, HAL_IR_SHADOW_ACCESSED, memory, index, offset, width),
+        s->record.b);
+    hal_ir_value race = HAL_IR_NONE, before = HAL_IR_NONE;
+    for (uint32_t i = 0; i < width; i++) {
+        hal_ir_value one;
+        const binding_access access = {.words = words,
+                                       .word = binding_word(s, memory, index, offset + i),
+                                       .value = !is_write    ? HAL_IR_NONE
+                                                : width == 1 ? s->record.c
+                                                             : hal_ir_extract(b, s->record.c, i),
+                                       .guard = guard,
+                                       .who = facts[WHO]};
+        const hal_ir_value wrong = binding_note(s, &access, &one);
+        before = race == HAL_IR_NONE ? one : hal_ir_select(b, wrong, one, before);
+        race = race == HAL_IR_NONE ? wrong : hal_ir_or(b, race, wrong);
+    }
+    hal_ir_report_fault(s, HAL_IR_FAULT_RACE, race, memory, index, before, HAL_IR_NONE);
+}
+
 static void race_before(hal_ir_instrumentation *s, hal_ir_value *facts)
 {
+    const hal_ir_record *record = &s->from->records[s->index];
     switch (s->record.opcode) {
     case HAL_IR_LOAD:
         access_check(s, facts, false);
+        binding_check(s, facts, record->aux, s->record.a, record->imm, false);
         break;
     case HAL_IR_STORE:
+        access_check(s, facts, true);
+        binding_check(s, facts, record->aux, s->record.a, record->imm, true);
+        break;
     case HAL_IR_ASYNC_COPY:
         access_check(s, facts, true);
+        binding_check(s, facts, (uint32_t)record->imm, s->record.d, 0, false);
         break;
     default:
         break;
@@ -122,6 +273,7 @@ static void race_after(hal_ir_instrumentation *s, hal_ir_value *facts, hal_ir_va
 
 static void race_begin(hal_ir_instrumentation *s, hal_ir_value *facts)
 {
+    facts[WHO] = who_of(s);
     if (hal_ir_shadow_shared(s, "accesses", facts + 1)) {
         facts[0] = hal_ir_var(s->b, hal_ir_u32(s->b, 1));
     }

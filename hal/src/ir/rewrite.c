@@ -8,7 +8,7 @@
 
 static void copy_declarations(hal_ir_rewrite *r,
                               hal_type (*storage)(const hal_device_info *info, hal_type type),
-                              const char *const *added)
+                              const hal_ir_added *added)
 {
     const hal_ir_kernel *from = r->from;
     if (from->flags & HAL_IR_FRAGMENT) {
@@ -17,8 +17,8 @@ static void copy_declarations(hal_ir_rewrite *r,
     hal_ir_group_size(r->to, from->group_size[0], from->group_size[1], from->group_size[2]);
     hal_ir_groups_per_unit(r->to, from->groups_per_unit);
     for (uint32_t i = 0; i <= from->memory_count; i++) {
-        for (; i == from->binding_count && added && *added; added++) {
-            hal_ir_binding(r->to, *added, HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
+        for (; i == from->binding_count && added && added->name; added++) {
+            hal_ir_binding(r->to, added->name, added->type, HAL_ACCESS_READ_WRITE);
         }
         if (i == from->memory_count) {
             break;
@@ -41,7 +41,7 @@ static void copy_declarations(hal_ir_rewrite *r,
 hal_status hal_ir_rewrite_begin(hal_ir_rewrite *r, const hal_ir_kernel *from,
                                 const hal_device_info *info,
                                 hal_type (*storage)(const hal_device_info *info, hal_type type),
-                                const char *const *added)
+                                const hal_ir_added *added)
 {
     const char *name = from->names + from->name;
     memset(r, 0, sizeof *r);

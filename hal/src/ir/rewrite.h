@@ -23,13 +23,19 @@ typedef struct hal_ir_rewrite {
     hal_ir_memory_id exchange_32, exchange_64;
 } hal_ir_rewrite;
 
+/* A binding that a pass adds; the kernel reads and writes it. */
+typedef struct hal_ir_added {
+    const char *name;
+    hal_type type;
+} hal_ir_added;
+
 /* Begins a kernel with the declarations of `from`. `storage` maps the types of memories; null keeps
- * them. `added`: names, then null, of bindings of U32 after those of `from`, which raise the
- * numbers of shared arrays; null: none. */
+ * them. `added`: bindings after those of `from`, which raise the numbers of shared arrays; the last
+ * one has no name; null: none. */
 hal_status hal_ir_rewrite_begin(hal_ir_rewrite *r, const hal_ir_kernel *from,
                                 const hal_device_info *info,
                                 hal_type (*storage)(const hal_device_info *info, hal_type type),
-                                const char *const *added);
+                                const hal_ir_added *added);
 
 /* Appends a copy of a record with its operands replaced. */
 hal_ir_value hal_ir_rewrite_copy(hal_ir_rewrite *r, const hal_ir_record *record);

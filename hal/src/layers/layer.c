@@ -129,6 +129,9 @@ static void object_created(hal_object_kind kind, const void *object, const hal_d
     if (layer_is_on(HAL_LAYER_PROFILE)) {
         hal_profile_object_created(kind, object);
     }
+    if (kind == HAL_OBJECT_BUFFER && layer_is_on(HAL_LAYER_SANITIZE)) {
+        hal_sanitize_buffer_created(object);
+    }
 }
 
 static hal_status object_use(hal_object_kind kind, const void *object, const char *call)
@@ -206,6 +209,13 @@ static void buffer_unmapped(const hal_buffer *buffer)
     }
 }
 
+static void buffer_exported(const hal_buffer *buffer)
+{
+    if (layer_is_on(HAL_LAYER_SANITIZE)) {
+        hal_sanitize_buffer_exported(buffer);
+    }
+}
+
 static void gemm_created(const hal_kernel *kernel, const hal_gemm_description *description,
                          uint64_t workspace_bytes)
 {
@@ -229,6 +239,9 @@ static void command_recorded(const hal_queue *queue, const hal_action *action)
     if (layer_is_on(HAL_LAYER_PROFILE)) {
         hal_profile_command_recorded(action);
     }
+    if (layer_is_on(HAL_LAYER_SANITIZE)) {
+        hal_sanitize_command_recorded(queue, action);
+    }
 }
 
 static void host_access(const hal_queue *queue, const hal_range *range, uint32_t access)
@@ -238,6 +251,9 @@ static void host_access(const hal_queue *queue, const hal_range *range, uint32_t
     }
     if (layer_is_on(HAL_LAYER_PROFILE)) {
         hal_profile_host_access(range);
+    }
+    if (layer_is_on(HAL_LAYER_SANITIZE)) {
+        hal_sanitize_host_access(range, access);
     }
 }
 
@@ -275,6 +291,7 @@ static const hal_hooks hooks = {
     .buffer_labelled = buffer_labelled,
     .buffer_mapped = buffer_mapped,
     .buffer_unmapped = buffer_unmapped,
+    .buffer_exported = buffer_exported,
     .gemm_created = gemm_created,
     .dispatch = dispatch,
     .command_recorded = command_recorded,

@@ -53,6 +53,13 @@ uint32_t hal_trace_device_group(hal_device *device);
 /* The following commands of the queue are of group `number`; 0: of none. */
 void hal_trace_set_group(hal_queue *queue, uint32_t number);
 
+/* ---- Hooks of the sanitize layer, see core/hooks.h ---- */
+
+void hal_sanitize_buffer_created(const hal_buffer *buffer);
+void hal_sanitize_command_recorded(const hal_queue *queue, const hal_action *action);
+void hal_sanitize_buffer_exported(const hal_buffer *buffer);
+void hal_sanitize_host_access(const hal_range *range, uint32_t access);
+
 /* ---- Hooks of the profile, see core/hooks.h ---- */
 
 void hal_profile_object_created(hal_object_kind kind, const void *object);

@@ -1,8 +1,10 @@
 /* The sanitize layer's events, see sanitize.h. */
 #include "sanitize.h"
 
+#include "core/buffer.h"
 #include "core/device.h"
 #include "core/queue.h"
+#include "core/record.h"
 #include "ir/legalise.h"
 #include "layer.h"
 #include "base/fork.h"
@@ -53,8 +55,8 @@ static hal_status sanitize_begin(void)
     return HAL_OK;
 }
 
-/* The binding of reports, and the words that note accesses to shared memory, are taken from what
- * programs have. */
+/* The bindings of reports and shadows, and the words that note accesses to shared memory, are taken
+ * from what programs have. */
 static void device_opened(hal_device *device)
 {
     hal_sanitize_device *made = calloc(1, sizeof *made);
@@ -65,9 +67,11 @@ static void device_opened(hal_device *device)
     }
     made->device = device;
     made->info = device->info;
+    const uint32_t parts = 1u + ((checks & HAL_CHECK_RACE) != 0) + ((checks & HAL_CHECK_INIT) != 0);
+    made->has_shadows = (checks & HAL_CHECK_INIT) != 0;
     device->info.max_bindings -= device->info.max_bindings > 1 ? 1 : 0;
-    device->info.shared_bytes /=
-        1u + ((checks & HAL_CHECK_RACE) != 0) + ((checks & HAL_CHECK_INIT) != 0);
+    device->info.max_bindings /= device->info.max_bindings >= parts ? parts : 1;
+    device->info.shared_bytes /= parts;
 }
 
 static void device_closing(const hal_device *device)
@@ -78,8 +82,17 @@ static void device_closing(const hal_device *device)
             hal_sanitize_log_totals(kernel);
             hal_sanitize_kernel_free(kernel);
         }
+        hal_sanitize_shadows_free(closed);
         hal_sanitize_reports_free(closed);
         free(closed);
+    }
+}
+
+static void memory_allocated(const hal_event *event)
+{
+    hal_sanitize_device *device = hal_map_get(&device_of, hal_map_key(event->device));
+    if (device && device->has_shadows) {
+        hal_sanitize_memory_made(device, event->memory, event->bytes, true);
     }
 }
 
@@ -95,7 +108,7 @@ static hal_status kernel_instrument(hal_sanitize_device *device, const hal_ir_ke
     }
     const uint32_t sites = kernel->checked.site_count;
     kernel->scalar_bytes = kernel->checked.kernel->scalar_bytes;
-    kernel->totals = calloc(sites, sizeof *kernel->totals);
+    kernel->totals = calloc((size_t)sites + 1, sizeof *kernel->totals);
     HAL_TRY(kernel->totals ? HAL_OK : hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory"));
     HAL_TRY(hal_ir_kernel_copy(built, &kernel->built));
     hal_ir_hash(built, kernel->hash);
@@ -127,7 +140,7 @@ static hal_status kernel_compiling(hal_event *event)
                 hal_status_message());
     }
     if (status == HAL_OK && given->kernel->checked.unchecked > 0) {
-        hal_log(HAL_LOG_WARN, "sanitize: kernel %s: %u shared arrays are not checked: no room",
+        hal_log(HAL_LOG_WARN, "sanitize: kernel %s: %u memories are not checked: no room",
                 event->kernel->names, given->kernel->checked.unchecked);
     }
     if (status == HAL_OK && given->legal) {
@@ -173,7 +186,11 @@ static hal_status batch_submitting(hal_event *event)
     }
     const uint32_t count = event->recording->command_count;
     const uint32_t first = atomic_fetch_add(&commands, count);
-    HAL_TRY(hal_sanitize_copy_batch(event->recording, first, &copy));
+    hal_sanitize_device *device = hal_map_get(&device_of, hal_map_key(event->device));
+    if (!device) {
+        return HAL_OK;
+    }
+    HAL_TRY(hal_sanitize_copy_batch(event, device, first, &copy));
     if (copy) {
         copy->value = first; /* for batch_submitted */
     }
@@ -192,8 +209,67 @@ static void batch_submitted(const hal_event *event, hal_status status)
         event->device->plugin->wait(timeline->handle, event->value - timeline->base, UINT64_MAX) ==
             HAL_OK) {
         hal_sanitize_reports_read(event, (uint32_t)copy->value);
+    } else {
+        hal_sanitize_shadows_give_up(hal_map_get(&device_of, hal_map_key(event->device)));
     }
+    hal_sanitize_users_trim(event->queue);
     hal_recording_destroy(copy);
+}
+
+/* ---- Calls of programs that change what was written ---- */
+
+static hal_sanitize_memory *memory_of_buffer(const hal_buffer *buffer)
+{
+    const hal_memory *memory = atomic_load(&buffer->memory);
+    return memory ? hal_sanitize_memory_find(memory->handle) : NULL;
+}
+
+void hal_sanitize_buffer_created(const hal_buffer *buffer)
+{
+    pthread_mutex_lock(&lock);
+    hal_sanitize_memory *memory = memory_of_buffer(buffer);
+    if (memory) {
+        memory->is_new = true;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void hal_sanitize_command_recorded(const hal_queue *queue, const hal_action *action)
+{
+    const hal_recording *batch = queue->recorder.recording;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < action->range_count; i++) {
+        hal_sanitize_memory *memory =
+            action->ranges[i].buffer ? memory_of_buffer(action->ranges[i].buffer) : NULL;
+        if (memory && memory->is_new) {
+            hal_sanitize_memory_used(memory, batch);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void hal_sanitize_buffer_exported(const hal_buffer *buffer)
+{
+    pthread_mutex_lock(&lock);
+    hal_sanitize_memory *memory = memory_of_buffer(buffer);
+    if (memory) {
+        hal_sanitize_shadow_drop(memory);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void hal_sanitize_host_access(const hal_range *range, uint32_t access)
+{
+    pthread_mutex_lock(&lock);
+    hal_sanitize_memory *memory = memory_of_buffer(range->buffer);
+    if (memory && memory->is_new) { /* the host waits for earlier uses before it accesses memory */
+        memory->is_new = false;
+        hal_sanitize_written_set(memory, 0, memory->bytes, false);
+    }
+    if (memory && (access & HAL_ACCESS_WRITE)) {
+        hal_sanitize_written_set(memory, range->offset, range->length, true);
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 static hal_status sanitize_before(hal_event *event)
@@ -206,6 +282,8 @@ static hal_status sanitize_before(hal_event *event)
         status = batch_submitting(event);
     } else if (event->kind == HAL_EVENT_CLOSE) {
         device_closing(event->device);
+    } else if (event->kind == HAL_EVENT_FREE) {
+        hal_sanitize_memory_freeing(event->memory);
     }
     pthread_mutex_unlock(&lock);
     return status;
@@ -220,13 +298,15 @@ static void sanitize_after(const hal_event *event, hal_status status)
         batch_submitted(event, status);
     } else if (event->kind == HAL_EVENT_OPEN && status == HAL_OK) {
         device_opened(event->device);
+    } else if (event->kind == HAL_EVENT_ALLOCATE && status == HAL_OK && event->is_unmapped) {
+        memory_allocated(event);
     }
     pthread_mutex_unlock(&lock);
 }
 
 const hal_layer hal_layer_sanitize = {
     .bit = HAL_LAYER_SANITIZE,
-    .hooks = HAL_HOOK_EVENTS,
+    .hooks = HAL_HOOK_EVENTS | HAL_HOOK_CALLS,
     .begin = sanitize_begin,
     .before = sanitize_before,
     .after = sanitize_after,

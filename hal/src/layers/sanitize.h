@@ -14,11 +14,51 @@
 
 typedef struct hal_sanitize_chunk hal_sanitize_chunk;
 
+/* Bytes of a shadow that mean: written. */
+#define HAL_SANITIZE_WRITTEN UINT32_C(0x01010101)
+
+/* A fill of part of a shadow, which the next batch begins with. */
+typedef struct hal_sanitize_fill {
+    hal_plugin_memory *memory;
+    uint64_t offset, length;
+    uint32_t bits;
+} hal_sanitize_fill;
+
+/* A fill that comes before a command of a batch. */
+typedef struct hal_sanitize_clear {
+    const hal_recording *batch;
+    uint32_t command;
+    hal_sanitize_fill fill;
+} hal_sanitize_clear;
+
 typedef struct hal_sanitize_device {
     hal_device *device;
     hal_device_info info; /* with the room that checks take from programs */
     hal_sanitize_chunk *chunks;
+    hal_sanitize_fill *pending;
+    uint32_t pending_count, pending_capacity;
+    hal_sanitize_clear *clears;
+    uint32_t clear_count, clear_capacity;
+    bool has_shadows; /* of what was written */
 } hal_sanitize_device;
+
+/* Memory that the host does not map. */
+typedef struct hal_sanitize_memory {
+    hal_sanitize_device *device;
+    hal_plugin_memory *memory;
+    hal_plugin_memory *shadow; /* HAL_IR_SHADOW_WRITTEN; null: not checked */
+    uint64_t bytes;
+    bool is_new; /* of a buffer that nothing has used yet; before, it may have been another one's */
+} hal_sanitize_memory;
+
+/* Words of the HAL_IR_SHADOW_ACCESSED of a queue's dispatches, one after the other. */
+typedef struct hal_sanitize_users hal_sanitize_users;
+struct hal_sanitize_users {
+    hal_sanitize_users *smaller; /* those that the batch in the making used before */
+    hal_sanitize_device *device;
+    hal_plugin_memory *memory;
+    uint64_t bytes;
+};
 
 /* Words of mapped memory that a kernel with checks writes. */
 typedef struct hal_sanitize_reports {
@@ -52,11 +92,51 @@ hal_sanitize_kernel *hal_sanitize_kernel_take_of(const hal_sanitize_device *devi
 
 /* ---- sanitize_batch.c ---- */
 
-/* Copies a batch for the plugin: dispatches of kernels with checks get their binding and scalars.
- * `first`: names its first command, the others follow. *copy is null if no kernel has checks. Free
- * by hal_recording_destroy. Errors: OUT_OF_MEMORY. */
-hal_status hal_sanitize_copy_batch(const hal_recording *batch, uint32_t first,
-                                   hal_recording **copy);
+/* Copies a batch for the plugin: dispatches of kernels with checks get their bindings and scalars,
+ * and shadows follow what commands do to memory. `first`: names its first command, the others
+ * follow. *copy is null if the plugin gets the batch itself. Free by hal_recording_destroy.
+ * Errors: OUT_OF_MEMORY. */
+hal_status hal_sanitize_copy_batch(const hal_event *event, hal_sanitize_device *device,
+                                   uint32_t first, hal_recording **copy);
+
+/* ---- sanitize_shadow.c ---- */
+
+/* Memory that the host does not map was allocated, and is about to be freed. With `has_shadow` it
+ * gets one, of bytes that were not written. */
+void hal_sanitize_memory_made(hal_sanitize_device *device, hal_plugin_memory *memory,
+                              uint64_t bytes, bool has_shadow);
+void hal_sanitize_memory_freeing(const hal_plugin_memory *memory);
+
+/* Null: other memory. */
+hal_sanitize_memory *hal_sanitize_memory_find(const hal_plugin_memory *memory);
+
+/* The fill that lets bytes of memory with a shadow count as written, or not; with them those that
+ * share a word. */
+hal_sanitize_fill hal_sanitize_written_fill(const hal_sanitize_memory *memory, uint64_t offset,
+                                            uint64_t length, bool written);
+
+/* From the next batch on the bytes count as written, or not. */
+void hal_sanitize_written_set(hal_sanitize_memory *memory, uint64_t offset, uint64_t length,
+                              bool written);
+
+/* The last command of a batch in recording uses new memory: before it nothing of it is written. Earlier
+ * commands may use the memory for its last buffer. */
+void hal_sanitize_memory_used(hal_sanitize_memory *memory, const hal_recording *batch);
+
+/* The memory has no shadow any more: others may write it. */
+void hal_sanitize_shadow_drop(hal_sanitize_memory *memory);
+
+/* The same of all memory of the device: a batch that should have changed shadows did not run. */
+void hal_sanitize_shadows_give_up(const hal_sanitize_device *device);
+
+/* The queue's words, at least `bytes`, with any contents; null without memory. Only the batch in the
+ * making uses them, until hal_sanitize_users_trim after its end. */
+hal_plugin_memory *hal_sanitize_users_take(hal_sanitize_device *device, const hal_queue *queue,
+                                           uint64_t bytes);
+void hal_sanitize_users_trim(const hal_queue *queue);
+
+/* Frees all of a device that is being closed. */
+void hal_sanitize_shadows_free(hal_sanitize_device *device);
 
 /* ---- sanitize_report.c ---- */
 

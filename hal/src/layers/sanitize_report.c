@@ -77,7 +77,8 @@ static long long report_element(const hal_ir_kernel *built, const hal_ir_site *s
                                 const hal_ir_report *report)
 {
     const hal_ir_record *record = &built->records[site->record];
-    const bool is_source = site->fault == HAL_IR_FAULT_SOURCE_BOUNDS;
+    const bool is_source =
+        record->opcode == HAL_IR_ASYNC_COPY && !hal_ir_is_shared(built, site->memory);
     const hal_type type = built->records[is_source ? record->d : record->a].type;
     const uint64_t bits = report->index[0] | (uint64_t)report->index[1] << 32;
     const int64_t index = type == HAL_TYPE_I32 ? (int32_t)report->index[0] : (int64_t)bits;
@@ -117,6 +118,22 @@ static void text_add_place(hal_text *text, const hal_ir_kernel *built, const hal
                  report->group[0], report->group[1], report->group[2]);
 }
 
+/* Who else accessed an element of a binding: see instrument_race.c. */
+static void text_add_other(hal_text *text, const hal_ir_kernel *built, const hal_ir_report *report)
+{
+    const uint32_t word = report->values[0][0];
+    bool has_barrier = false;
+    for (uint32_t i = 0; i < built->record_count; i++) {
+        has_barrier |= built->records[i].opcode == HAL_IR_BARRIER;
+    }
+    if (HAL_IR_ACCESS_BY_SEVERAL(word)) {
+        hal_text_add(text, ", with several %s", has_barrier ? "groups" : "work-items");
+    } else {
+        hal_text_add(text, ", with %s %u of the dispatch", has_barrier ? "group" : "work-item",
+                     HAL_IR_ACCESS_WHO(word));
+    }
+}
+
 /* The values that the fault is about. */
 static void text_add_values(hal_text *text, const hal_ir_kernel *built, const hal_ir_site *site,
                             const hal_ir_report *report)
@@ -124,7 +141,9 @@ static void text_add_values(hal_text *text, const hal_ir_kernel *built, const ha
     const hal_ir_record *record = &built->records[site->record];
     hal_ir_value operands[4];
     const uint32_t count = hal_ir_operands(record, operands);
-    if (site->fault == HAL_IR_FAULT_RACE) {
+    if (site->fault == HAL_IR_FAULT_RACE && !hal_ir_is_shared(built, site->memory)) {
+        text_add_other(text, built, report);
+    } else if (site->fault == HAL_IR_FAULT_RACE) {
         if (report->values[0][0] == report->item) { /* several have read the element */
             hal_text_add(text, ", with work-items of the group");
         } else {

@@ -1,0 +1,194 @@
+/* Shadows of device memory: what was ever written, and who accesses it in a dispatch. Also the bytes
+ * after the end of an allocation. See sanitize.h. */
+#include "sanitize.h"
+
+#include "core/device.h"
+#include "base/array.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/status.h"
+
+#include <stdlib.h>
+
+static hal_map memory_of; /* by plugin memory */
+static hal_map users_of;  /* hal_sanitize_users by queue */
+
+hal_sanitize_memory *hal_sanitize_memory_find(const hal_plugin_memory *memory)
+{
+    return memory ? hal_map_get(&memory_of, hal_map_key(memory)) : NULL;
+}
+
+void hal_sanitize_memory_made(hal_sanitize_device *device, hal_plugin_memory *memory,
+                              uint64_t bytes, bool has_shadow)
+{
+    const hal_plugin_entries *plugin = device->device->plugin;
+    hal_sanitize_memory *made = calloc(1, sizeof *made);
+    if (!made || !hal_map_put(&memory_of, hal_map_key(memory), made)) {
+        free(made);
+        hal_log(HAL_LOG_WARN, "sanitize: no host memory: an allocation is not checked");
+        return;
+    }
+    made->device = device;
+    made->memory = memory;
+    made->bytes = bytes = (bytes + 3) / 4 * 4; /* fills have whole words */
+    if (has_shadow && plugin->memory_allocate(device->device->handle, HAL_MEMORY_DEVICE, bytes,
+                                              &made->shadow) != HAL_OK) {
+        made->shadow = NULL;
+        hal_log(HAL_LOG_WARN, "sanitize: %llu bytes of %s are not checked by init: no memory",
+                (unsigned long long)bytes, device->info.name);
+    }
+    hal_sanitize_written_set(made, 0, bytes, false);
+}
+
+void hal_sanitize_shadow_drop(hal_sanitize_memory *memory)
+{
+    hal_sanitize_device *device = memory->device;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < device->pending_count; i++) {
+        if (device->pending[i].memory != memory->shadow) {
+            device->pending[kept++] = device->pending[i];
+        }
+    }
+    device->pending_count = kept;
+    kept = 0;
+    for (uint32_t i = 0; i < device->clear_count; i++) {
+        if (device->clears[i].fill.memory != memory->shadow) {
+            device->clears[kept++] = device->clears[i];
+        }
+    }
+    device->clear_count = kept;
+    if (memory->shadow) {
+        device->device->plugin->memory_free(device->device->handle, memory->shadow);
+        memory->shadow = NULL;
+    }
+}
+
+void hal_sanitize_memory_freeing(const hal_plugin_memory *memory)
+{
+    hal_sanitize_memory *freed = hal_map_take(&memory_of, hal_map_key(memory));
+    if (freed) {
+        hal_sanitize_shadow_drop(freed);
+        free(freed);
+    }
+}
+
+hal_sanitize_fill hal_sanitize_written_fill(const hal_sanitize_memory *memory, uint64_t offset,
+                                            uint64_t length, bool written)
+{
+    const uint64_t first = offset / 4 * 4, end = (offset + length + 3) / 4 * 4;
+    return (hal_sanitize_fill){.memory = memory->shadow,
+                               .offset = first,
+                               .length = (end < memory->bytes ? end : memory->bytes) - first,
+                               .bits = written ? HAL_SANITIZE_WRITTEN : 0};
+}
+
+void hal_sanitize_written_set(hal_sanitize_memory *memory, uint64_t offset, uint64_t length,
+                              bool written)
+{
+    hal_sanitize_device *device = memory->device;
+    if (!memory->shadow || length == 0) {
+        return;
+    }
+    if (!HAL_ARRAY_RESERVE(device->pending, device->pending_capacity,
+                           (uint64_t)device->pending_count + 1)) {
+        hal_sanitize_shadow_drop(memory);
+        return;
+    }
+    device->pending[device->pending_count++] =
+        hal_sanitize_written_fill(memory, offset, length, written);
+}
+
+void hal_sanitize_memory_used(hal_sanitize_memory *memory, const hal_recording *batch)
+{
+    hal_sanitize_device *device = memory->device;
+    memory->is_new = false;
+    if (!memory->shadow) {
+        return;
+    }
+    if (!HAL_ARRAY_RESERVE(device->clears, device->clear_capacity,
+                           (uint64_t)device->clear_count + 1)) {
+        hal_sanitize_shadow_drop(memory);
+        return;
+    }
+    device->clears[device->clear_count++] =
+        (hal_sanitize_clear){batch, batch->command_count - 1,
+                             hal_sanitize_written_fill(memory, 0, memory->bytes, false)};
+}
+
+void hal_sanitize_shadows_give_up(const hal_sanitize_device *device)
+{
+    for (uint32_t i = 0; i < memory_of.capacity; i++) {
+        hal_sanitize_memory *memory = memory_of.entries[i].value;
+        if (memory && memory->device == device) {
+            hal_sanitize_shadow_drop(memory);
+        }
+    }
+}
+
+static void users_free(hal_sanitize_users *users)
+{
+    while (users) {
+        hal_sanitize_users *freed = users;
+        const hal_device *device = users->device->device;
+        users = users->smaller;
+        device->plugin->memory_free(device->handle, freed->memory);
+        free(freed);
+    }
+}
+
+hal_plugin_memory *hal_sanitize_users_take(hal_sanitize_device *device, const hal_queue *queue,
+                                           uint64_t bytes)
+{
+    const hal_device *on = device->device;
+    hal_sanitize_users *users = hal_map_get(&users_of, hal_map_key(queue));
+    if (users && users->device == device && users->bytes >= bytes) {
+        return users->memory;
+    }
+    hal_sanitize_users *made = calloc(1, sizeof *made);
+    if (!made || on->plugin->memory_allocate(on->handle, HAL_MEMORY_DEVICE, bytes, &made->memory) !=
+                     HAL_OK) {
+        free(made);
+        return NULL;
+    }
+    made->device = device;
+    made->bytes = bytes;
+    made->smaller = users;
+    hal_map_take(&users_of, hal_map_key(queue));
+    if (!hal_map_put(&users_of, hal_map_key(queue), made)) {
+        users_free(made);
+        return NULL;
+    }
+    return made->memory;
+}
+
+void hal_sanitize_users_trim(const hal_queue *queue)
+{
+    hal_sanitize_users *users = hal_map_get(&users_of, hal_map_key(queue));
+    if (users) {
+        users_free(users->smaller);
+        users->smaller = NULL;
+    }
+}
+
+void hal_sanitize_shadows_free(hal_sanitize_device *device)
+{
+    for (uint32_t i = 0; i < users_of.capacity;) {
+        hal_sanitize_users *users = users_of.entries[i].value;
+        if (users && users->device == device) {
+            hal_map_take(&users_of, users_of.entries[i].key); /* may move another one to i */
+            users_free(users);
+        } else {
+            i++;
+        }
+    }
+    for (uint32_t i = 0; i < memory_of.capacity;) {
+        hal_sanitize_memory *memory = memory_of.entries[i].value;
+        if (memory && memory->device == device) {
+            hal_sanitize_memory_freeing(memory->memory);
+        } else {
+            i++;
+        }
+    }
+    free(device->pending);
+    free(device->clears);
+}
