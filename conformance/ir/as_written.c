@@ -1,5 +1,6 @@
 /* as_written.c: operations that compilers like to change together with their neighbours: of floats
- * each one rounds by itself, in the order in which the kernel has it; of integers each one wraps. */
+ * each one rounds by itself, in the order in which the kernel has it; of integers
+ * each one wraps. */
 #include <string.h>
 
 #include "case/cases.h"

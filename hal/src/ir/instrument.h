@@ -71,8 +71,8 @@ typedef enum hal_ir_parameter_kind {
 
 /* A shadow: a binding that says of each element of another binding
  *  WRITTEN: whether it was ever written: bytes of 1, as many as it has, in the same places;
- *  ACCESSED: who accessed it in this dispatch: words of U32, zeros before, HAL_IR_ACCESS_WORDS for an
- *            element. */
+ *  ACCESSED: who accessed it in this dispatch: words of U32, zeros before, HAL_IR_ACCESS_WORDS for
+ *            an element. */
 typedef enum hal_ir_shadow_kind {
     HAL_IR_SHADOW_WRITTEN,
     HAL_IR_SHADOW_ACCESSED,
@@ -83,7 +83,7 @@ typedef enum hal_ir_shadow_kind {
  * the same places. */
 #define HAL_IR_ACCESS_WORDS(type) (hal_type_size(type) > 4 ? hal_type_size(type) / 4 : 1)
 
-/* A word of ACCESSED, which is the first value of a race's report: who, and whether several read. */
+/* A word of ACCESSED, the first value of a race's report: who, and whether several read. */
 #define HAL_IR_ACCESS_WHO_BITS 20u
 #define HAL_IR_ACCESS_WHO(word) ((word) & ((1u << HAL_IR_ACCESS_WHO_BITS) - 1))
 #define HAL_IR_ACCESS_BY_SEVERAL(word) ((word) >> 30 == 2)

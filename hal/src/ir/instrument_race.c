@@ -1,6 +1,6 @@
-/* Races: a word for each element has its last access. A read after another's write, and a write after
- * any other's access, is a race. Atomics are not noted. The greater of two words counts, so that
- * atomics in any order keep what matters. Memory for which there are no words is not checked.
+/* Races: a word for each element has its last access. A read after another's write, and a write
+ * after any other's access, is a race. Atomics are not noted. The greater of two words counts, so
+ * that atomics in any order keep what matters. Memory for which there are no words is not checked.
  *
  * In shared memory, of the present interval between barriers:
  *
@@ -8,11 +8,12 @@
  *
  * Of a binding, of the dispatch:
  *
- *     kind + 1 | of what is written: hash | who: the work-item; in a kernel with barriers, which order
- *                                           those of a group, the group
+ *     kind + 1 | hash of what is written | who
  *
- * Work-items that write the same value are no race there: kernels let the last ones begin earlier, so
- * that all have as much to do.
+ * that is the work-item; in a kernel with barriers, which order those of a group, the group.
+ *
+ * Work-items that write the same value are no race there: kernels let the last ones begin earlier,
+ * so that all have as much to do.
  *
  * facts[0]: the variable with the interval; then, of each shared array, its words' memory;
  * facts[WHO]: who accesses bindings. */
@@ -110,8 +111,8 @@ static void access_check(hal_ir_instrumentation *s, const hal_ir_value *facts, b
     hal_ir_report_fault(s, HAL_IR_FAULT_RACE, race, record->aux, s->record.a, other, HAL_IR_NONE);
 }
 
-/* The number of the work-item among those of the dispatch, or of the group where a barrier may order
- * its work-items; the lowest WHO_BITS. */
+/* The number of the work-item among those of the dispatch, or of the group where a barrier may
+ * order its work-items; the lowest WHO_BITS. */
 static hal_ir_value who_of(hal_ir_instrumentation *s)
 {
     hal_ir_builder *b = s->b;
@@ -169,8 +170,8 @@ typedef struct binding_access {
     hal_ir_value guard, who;
 } binding_access;
 
-/* Notes an access, whose word most accesses need not change. Returns whether it is a race; `before`:
- * the word that was there. */
+/* Notes an access, whose word most accesses need not change. Returns whether it is a race;
+ * `before`: the word that was there. */
 static hal_ir_value binding_note(hal_ir_instrumentation *s, const binding_access *access,
                                  hal_ir_value *before)
 {

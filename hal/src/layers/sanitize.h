@@ -119,8 +119,8 @@ hal_sanitize_fill hal_sanitize_written_fill(const hal_sanitize_memory *memory, u
 void hal_sanitize_written_set(hal_sanitize_memory *memory, uint64_t offset, uint64_t length,
                               bool written);
 
-/* The last command of a batch in recording uses new memory: before it nothing of it is written. Earlier
- * commands may use the memory for its last buffer. */
+/* The last command of a batch in recording uses new memory: before it nothing of it is written.
+ * Earlier commands may use the memory for its last buffer. */
 void hal_sanitize_memory_used(hal_sanitize_memory *memory, const hal_recording *batch);
 
 /* The memory has no shadow any more: others may write it. */
@@ -129,8 +129,8 @@ void hal_sanitize_shadow_drop(hal_sanitize_memory *memory);
 /* The same of all memory of the device: a batch that should have changed shadows did not run. */
 void hal_sanitize_shadows_give_up(const hal_sanitize_device *device);
 
-/* The queue's words, at least `bytes`, with any contents; null without memory. Only the batch in the
- * making uses them, until hal_sanitize_users_trim after its end. */
+/* The queue's words, at least `bytes`, with any contents; null without memory. Only the batch in
+ * the making uses them, until hal_sanitize_users_trim after its end. */
 hal_plugin_memory *hal_sanitize_users_take(hal_sanitize_device *device, const hal_queue *queue,
                                            uint64_t bytes);
 void hal_sanitize_users_trim(const hal_queue *queue);

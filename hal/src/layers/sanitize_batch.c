@@ -258,8 +258,8 @@ static hal_status shadow_copy(const batch_copy *s, const hal_command *command,
     return HAL_OK;
 }
 
-/* What the command writes counts as written; what a copy moves, as its source. The hazards are those
- * of the command, so its barrier orders both. */
+/* What the command writes counts as written; what a copy moves, as its source. The hazards are
+ * those of the command, so its barrier orders both. */
 static hal_status shadows_follow(const batch_copy *s, const hal_command *command)
 {
     const hal_binding *bindings = s->batch->bindings + command->binding_first;

@@ -1,5 +1,5 @@
-/* Shadows of device memory: what was ever written, and who accesses it in a dispatch. Also the bytes
- * after the end of an allocation. See sanitize.h. */
+/* Shadows of device memory: what was ever written, and who accesses it in a dispatch. Also the
+ * bytes after the end of an allocation. See sanitize.h. */
 #include "sanitize.h"
 
 #include "core/device.h"

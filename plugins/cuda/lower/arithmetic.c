@@ -227,8 +227,8 @@ static hal_ir_value integer_behind(const cuda_lowering *l, hal_ir_value value)
     return value;
 }
 
-/* The x of an integer of 64 bits that is x times a constant, by MUL or SHL, and that constant; NONE:
- * it is not. */
+/* The x of an integer of 64 bits that is x times a constant, by MUL or SHL, and that constant;
+ * NONE: it is not. */
 static hal_ir_value product_split(const cuda_lowering *l, hal_ir_value value, uint64_t *factor)
 {
     const hal_ir_record *r = &l->kernel->records[integer_behind(l, value)];
