@@ -20,6 +20,7 @@ void suite_optimizer(bench_state *bench);
 void suite_kernels(bench_state *bench);
 void suite_attention(bench_state *bench);
 void suite_operators(bench_state *bench);
+void suite_quantised(bench_state *bench);
 
 /* The one pass of start --once, which suite_start runs in child processes: prints the times. False
  * after a printed failure. */

@@ -64,6 +64,7 @@ void cases_ops_gemm_native_classes(case_list *list);
 void cases_ops_gemm_long(case_list *list);
 void cases_ops_gemm_stress(case_list *list);
 void cases_ops_normwise(case_list *list);
+void cases_ops_quantised(case_list *list);
 void cases_ops_index(case_list *list);
 void cases_ops_scan(case_list *list);
 void cases_ops_scatter(case_list *list);

@@ -91,6 +91,43 @@ static void parts(corpus *c, ops_expression *epilogue)
     }
 }
 
+/* Quantised weights: each format in both orders of memory, with words and bytes. */
+static void quantised(corpus *c, ops_expression *epilogue)
+{
+    static const int64_t sizes[][3] = {{1, 4096, 4096}, {2, 4096, 4096}, {4, 4096, 4096},
+                                       {8, 4096, 4096}, {1, 4096, 1024}, {3, 333, 516}};
+    enum { SIZES = sizeof sizes / sizeof sizes[0], FORMATS = OPS_QUANTISED_E2M1 };
+    for (int i = 0; i < 2 * SIZES * FORMATS && !c->failed; i += c->all ? 1 : 11) {
+        const ops_quantised_format format = (ops_quantised_format)(1 + i % FORMATS);
+        const bool by_rows = i / FORMATS % 2, is_packed = format == OPS_QUANTISED_I4 ||
+                                                          format == OPS_QUANTISED_U4 ||
+                                                          format == OPS_QUANTISED_E2M1;
+        const int64_t *size = sizes[i / FORMATS / 2], m = size[0], n = size[1], k = size[2];
+        const int64_t rows = is_packed ? k / 2 : k, blocks = i % 3 && k % 128 == 0 ? k / 128 : 1;
+        corpus_case(c, "gemm_quantised%d_%c_%lldx%lldx%lld", (int)format, by_rows ? 'n' : 't',
+                    (long long)m, (long long)n, (long long)k);
+        ops_quantised q = OPS_QUANTISED_DEFAULT;
+        q.format = format;
+        q.values = corpus_matrix(c, format == OPS_QUANTISED_I8 ? HAL_TYPE_I8 : HAL_TYPE_U8,
+                                 by_rows ? rows : n, by_rows ? n : rows);
+        q.scales = corpus_matrix(c, HAL_TYPE_F32, blocks, n);
+        const ops_tensor a = corpus_matrix(c, HAL_TYPE_F32, m, k);
+        const ops_tensor y = corpus_matrix(c, HAL_TYPE_F32, m, n);
+        const ops_tensor bias = corpus_vector(c, HAL_TYPE_F32, n);
+        const ops_gemm_options fused = {.size = sizeof(ops_gemm_options),
+                                        .alpha = 1.0,
+                                        .epilogue = epilogue,
+                                        .inputs = &bias,
+                                        .input_count = 1};
+        if (!c->failed && !by_rows) {
+            corpus_did(c, ops_tensor_transpose(&q.values, 0, 1, &q.values));
+        }
+        if (!c->failed) {
+            corpus_did(c, ops_gemm_quantised(c->ops, &fused, &a, &q, &y));
+        }
+    }
+}
+
 /* The passes of levels: sums of A and of B, combinations to C, to sums and to both, of vectors and
  * of single elements. */
 static void levels(corpus *c, ops_expression *epilogue)
@@ -147,6 +184,7 @@ static void variants(corpus *c)
     }
     steps(c, epilogue);
     parts(c, epilogue);
+    quantised(c, epilogue);
     levels(c, epilogue);
     ops_expression_destroy(epilogue);
     corpus_case(c, "gemm_batch");

@@ -27,6 +27,7 @@
 #include <ops/normwise.h>
 #include <ops/pointwise.h>
 #include <ops/pooling.h>
+#include <ops/quantised.h>
 #include <ops/random.h>
 #include <ops/reduce.h>
 #include <ops/resize.h>

@@ -132,12 +132,10 @@ static hal_status check_epilogue(const ops_context *context, const ops_gemm_opti
     return check_epilogue_types(options, accumulator, c);
 }
 
-static hal_status check_tensors(const ops_context *context, const ops_gemm_options *options,
-                                const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
+hal_status ops_gemm_check_matrices(const ops_context *context, const ops_gemm_options *options,
+                                   const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
 {
-    HAL_TRY(ops_gemm_check_options(options));
     HAL_TRY(ops_check_tensor(context, "ops_gemm", "a", a));
-    HAL_TRY(ops_check_tensor(context, "ops_gemm", options->prepared ? "options.prepared" : "b", b));
     HAL_TRY(ops_check_output(context, "ops_gemm", "c", c));
     HAL_TRY(check_types(a, b, c));
     HAL_TRY(check_shapes(a, b, c));
@@ -197,7 +195,9 @@ hal_status ops_gemm_check(const ops_context *context, const ops_gemm_options *op
                                     "ops_gemm: options.epilogue: expected one that reads no index, "
                                     "with few inputs, for sums, got another");
     }
-    HAL_TRY(check_tensors(context, options, a, b, c));
+    HAL_TRY(ops_gemm_check_options(options));
+    HAL_TRY(ops_check_tensor(context, "ops_gemm", options->prepared ? "options.prepared" : "b", b));
+    HAL_TRY(ops_gemm_check_matrices(context, options, a, b, c));
     ops_product_init(product, options, a, b, c);
     return HAL_OK;
 }

@@ -9,6 +9,10 @@ hal_status ops_gemm_resolve(const ops_gemm_options **options, const ops_tensor *
 
 hal_status ops_gemm_check_options(const ops_gemm_options *options);
 
+/* Checks all but the options' own fields and the memory of B. */
+hal_status ops_gemm_check_matrices(const ops_context *context, const ops_gemm_options *options,
+                                   const ops_tensor *a, const ops_tensor *b, const ops_tensor *c);
+
 /* Checks resolved arguments and sets the product of them, which refers to them. */
 hal_status ops_gemm_check(const ops_context *context, const ops_gemm_options *options,
                           const ops_tensor *a, const ops_tensor *b, const ops_tensor *c,

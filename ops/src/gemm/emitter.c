@@ -125,6 +125,17 @@ void ops_gemm_multiply(ops_gemm_emitter *e, uint32_t row, uint32_t column, hal_i
                          : hal_ir_add(e->b, *sum, hal_ir_mul(e->b, x, y));
 }
 
+hal_ir_value ops_gemm_declare_matrix(ops_gemm_emitter *e, uint32_t number, hal_ir_value *strides,
+                                     uint32_t stride_count)
+{
+    hal_ir_value base = ops_scalar(e->b, "base", number, 0, e->type);
+    hal_ir_value batch_stride = ops_scalar(e->b, "batch_stride", number, 0, e->type);
+    for (uint32_t i = 0; i < stride_count; i++) {
+        strides[i] = ops_scalar(e->b, "stride", number, i, e->type);
+    }
+    return hal_ir_add(e->b, base, hal_ir_mul(e->b, ops_gemm_index(e, e->batch), batch_stride));
+}
+
 hal_ir_value ops_gemm_near(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_value number)
 {
     hal_ir_value way = ops_gemm_index(e, number);

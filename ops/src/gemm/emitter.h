@@ -1,6 +1,6 @@
 /* State and helpers of the emitters of the portable GEMM kernel: kernel.c (scalars, positions of
- * work-items) and emit_staged.c, emit_matrix.c, emit_intra_group.c, emit_any_slices.c and
- * emit_direct.c (the sums). */
+ * work-items) and emit_staged.c, emit_matrix.c, emit_intra_group.c, emit_any_slices.c,
+ * emit_direct.c and emit_quantised.c (the sums). */
 #ifndef OPS_SRC_GEMM_EMITTER_H
 #define OPS_SRC_GEMM_EMITTER_H
 
@@ -56,6 +56,11 @@ void ops_gemm_emit_staged(ops_gemm_emitter *e);
 void ops_gemm_emit_matrix(ops_gemm_emitter *e);
 void ops_gemm_emit_intra_group(ops_gemm_emitter *e);
 void ops_gemm_emit_any_slices(ops_gemm_emitter *e);
+void ops_gemm_emit_quantised(ops_gemm_emitter *e);
+
+/* Declares a matrix's scalars; returns the index of the batch's first element. */
+hal_ir_value ops_gemm_declare_matrix(ops_gemm_emitter *e, uint32_t number, hal_ir_value *strides,
+                                     uint32_t stride_count);
 
 /* Loads what the result of an element needs; computes the result from the sum and stores it. */
 void ops_gemm_fetch_element(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column,

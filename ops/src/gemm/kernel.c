@@ -22,23 +22,11 @@ static hal_ir_value tile_origin(ops_gemm_emitter *e, uint32_t dimension, uint32_
     return e->tiles->any_slices ? hal_ir_mul(e->b, group, any) : ops_gemm_times(e, group, block);
 }
 
-/* Declares a matrix's scalars; returns the index of the batch's first element. */
-static hal_ir_value declare_matrix(ops_gemm_emitter *e, uint32_t number, hal_ir_value *strides,
-                                   uint32_t stride_count)
-{
-    hal_ir_value base = ops_scalar(e->b, "base", number, 0, e->type);
-    hal_ir_value batch_stride = ops_scalar(e->b, "batch_stride", number, 0, e->type);
-    for (uint32_t i = 0; i < stride_count; i++) {
-        strides[i] = ops_scalar(e->b, "stride", number, i, e->type);
-    }
-    return hal_ir_add(e->b, base, hal_ir_mul(e->b, ops_gemm_index(e, e->batch), batch_stride));
-}
-
 /* Declares the scalars of A or B. */
 static void declare_operand(ops_gemm_emitter *e, ops_gemm_side *side, uint32_t number)
 {
     hal_ir_value strides[2] = {HAL_IR_NONE, HAL_IR_NONE};
-    side->base = declare_matrix(e, number, strides, 1u + side->operand->any_layout);
+    side->base = ops_gemm_declare_matrix(e, number, strides, 1u + side->operand->any_layout);
     side->stride = strides[0];
     side->near = strides[1];
 }
@@ -106,11 +94,11 @@ static void declare_scalars(ops_gemm_emitter *e)
     hal_ir_value strides[2];
     declare_operand(e, &e->a, 0);
     declare_operand(e, &e->c, 1);
-    e->c_base = declare_matrix(e, 2, strides, 2);
+    e->c_base = ops_gemm_declare_matrix(e, 2, strides, 2);
     e->c_row = strides[0];
     e->c_column = strides[1];
     for (uint32_t i = 0; i < e->key->input_count; i++) {
-        e->input_base[i] = declare_matrix(e, 3 + i, strides, 2);
+        e->input_base[i] = ops_gemm_declare_matrix(e, 3 + i, strides, 2);
         e->input_row[i] = strides[0];
         e->input_column[i] = strides[1];
     }
@@ -167,7 +155,9 @@ void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_kernel_key *key)
     e.a = side_make(&key->a, key->slots[0], t->block_m, t->thread_m, t->strip_m, t->lanes_m);
     e.c = side_make(&key->b, key->slots[1], t->block_n, t->thread_n, t->strip_n, t->lanes_n);
     declare_scalars(&e);
-    if (t->any_slices) {
+    if (key->quantisation.format) {
+        ops_gemm_emit_quantised(&e);
+    } else if (t->any_slices) {
         ops_gemm_emit_any_slices(&e);
     } else if (t->stages || t->unroll) {
         place_in_warps(&e);
@@ -217,6 +207,14 @@ static void put_place(const ops_gemm_kernel_key *key, const ops_gemm_work *work,
     }
 }
 
+static void put_matrix(const ops_gemm_kernel_key *key, const ops_gemm_place *p, ops_block *block)
+{
+    ops_put_index(block, key->index64, p->base);
+    ops_put_index(block, key->index64, p->batch_stride);
+    ops_put_index(block, key->index64, p->row_stride);
+    ops_put_index(block, key->index64, p->column_stride);
+}
+
 void ops_gemm_put(const ops_gemm_kernel_key *key, const ops_gemm_work *work, ops_block *block)
 {
     ops_put_number(block, key->accumulator, work->alpha);
@@ -235,5 +233,13 @@ void ops_gemm_put(const ops_gemm_kernel_key *key, const ops_gemm_work *work, ops
     }
     for (uint32_t i = 0; i < 3u + key->input_count; i++) {
         put_place(key, work, i, block);
+    }
+    if (key->quantisation.format) {
+        ops_put_number(block, HAL_TYPE_F32, work->zero);
+        ops_put_u32(block, work->block_shift);
+        put_matrix(key, &work->scales, block);
+        if (key->quantisation.has_zeros) {
+            put_matrix(key, &work->zeros, block);
+        }
     }
 }

@@ -6,6 +6,8 @@
 #include "tensor/indexing.h"
 #include "tuning/gemm.h"
 
+#include <ops/quantised.h>
+
 #define OPS_GEMM_MAX_INPUTS (OPS_MAX_INPUTS - 4u)
 
 /* Parts of k are multiples of that many steps, so that they start aligned. */
@@ -19,6 +21,17 @@ typedef struct ops_gemm_operand {
     uint8_t any_layout;   /* the strides of lines and of k are scalars; k_contiguous is 0 */
     uint8_t reserved;     /* 0 */
 } ops_gemm_operand;
+
+/* A B of narrow elements with scales, see ops/quantised.h and emit_quantised.c. */
+typedef struct ops_gemm_quantisation {
+    uint8_t format;     /* an ops_quantised_format; 0: B has the type of A */
+    uint8_t by_words;   /* B is read by words of 4 bytes, and bound as such; else by bytes */
+    uint8_t is_blocked; /* scales change along k */
+    uint8_t has_zeros;  /* a tensor of them */
+    uint8_t scales_are_exponents;  /* U8: powers of two */
+    uint8_t scale_slot, zero_slot; /* bindings */
+    uint8_t reserved;              /* 0 */
+} ops_gemm_quantisation;
 
 typedef struct ops_gemm_kernel_key {
     const ops_expression *epilogue; /* null: none; in the cache key by its hash */
@@ -42,6 +55,7 @@ typedef struct ops_gemm_kernel_key {
     uint8_t column_step[OPS_GEMM_MAX_INPUTS];
     uint8_t any_turn; /* the general staged kernel: zeros fill k up to a multiple of slices.turn */
     uint8_t reserved; /* 0 */
+    ops_gemm_quantisation quantisation;
 } ops_gemm_kernel_key;
 OPS_KEY_STRUCTURES_END
 
@@ -57,13 +71,13 @@ typedef struct ops_gemm_place {
 #define OPS_GEMM_ANY_COLUMNS 4u
 typedef struct ops_gemm_slices {
     uint32_t block_m, block_n; /* of a block */
-    uint32_t width;       /* elements of C of a slice of k, apart from thread_m */
-    uint32_t steps;       /* of k that a slice takes at once */
-    uint32_t stride;      /* that all slices take at once */
-    uint32_t turn;        /* that the special kernel takes at once: it adds zeros beyond k */
-    uint32_t parts;       /* as in emit_intra_group.c */
-    uint32_t first_pairs; /* logarithm of the slices of a part */
-    uint32_t last_pairs;  /* the same of the parts */
+    uint32_t width;            /* elements of C of a slice of k, apart from thread_m */
+    uint32_t steps;            /* of k that a slice takes at once */
+    uint32_t stride;           /* that all slices take at once */
+    uint32_t turn;             /* that the special kernel takes at once: it adds zeros beyond k */
+    uint32_t parts;            /* as in emit_intra_group.c */
+    uint32_t first_pairs;      /* logarithm of the slices of a part */
+    uint32_t last_pairs;       /* the same of the parts */
     uint32_t a_along_k, b_along_k;
 } ops_gemm_slices;
 
@@ -76,7 +90,16 @@ typedef struct ops_gemm_work {
     uint32_t row_first, batch_first;
     ops_gemm_place a, b, c, inputs[OPS_GEMM_MAX_INPUTS];
     ops_gemm_slices slices;
+    ops_gemm_place scales, zeros; /* of a quantised B: rows are blocks of k */
+    uint32_t block_shift;         /* logarithm of the steps of a block */
+    double zero;                  /* of all weights */
 } ops_gemm_work;
+
+/* A work-item of the kernel of a quantised B takes that many columns, steps of k at once, and rows
+ * at most. */
+#define OPS_GEMM_QUANTISED_COLUMNS 4u
+#define OPS_GEMM_QUANTISED_STEPS 8u
+#define OPS_GEMM_QUANTISED_ROWS 8u
 
 /* Bytes of the narrower of the accesses to A and B. */
 static inline uint32_t ops_gemm_access_bytes(const ops_gemm_kernel_key *key)

@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <string.h>
 
+/* A, B, C, the epilogue's inputs, scales and zeros. */
+enum { MATRICES = 5 + OPS_GEMM_MAX_INPUTS };
+
 static void matrix_place(const ops_bindings *bindings, uint32_t slot, const ops_matrix *matrix,
                          ops_gemm_place *place)
 {
@@ -16,31 +19,50 @@ static void matrix_place(const ops_bindings *bindings, uint32_t slot, const ops_
                               matrix->column_stride, matrix->batch_stride};
 }
 
+/* The matrices of a task, and where their places are put. Returns how many there are. */
+static uint32_t task_list_matrices(ops_gemm_task *t, const ops_matrix *matrices[MATRICES],
+                                   ops_gemm_place *places[MATRICES])
+{
+    const ops_product *p = &t->product;
+    const ops_matrix *first[3] = {&p->a, &p->b, &p->c};
+    ops_gemm_place *first_places[3] = {&t->work.a, &t->work.b, &t->work.c};
+    uint32_t count = 3 + p->options->input_count;
+    for (uint32_t i = 0; i < count; i++) {
+        matrices[i] = i < 3 ? first[i] : &p->inputs[i - 3];
+        places[i] = i < 3 ? first_places[i] : &t->work.inputs[i - 3];
+    }
+    if (t->key.quantisation.format) {
+        matrices[count] = &t->scales;
+        places[count++] = &t->work.scales;
+    }
+    if (t->key.quantisation.has_zeros) {
+        matrices[count] = &t->zeros;
+        places[count++] = &t->work.zeros;
+    }
+    return count;
+}
+
 static hal_status task_bind(const ops_context *context, ops_gemm_task *t)
 {
     const ops_product *p = &t->product;
-    uint32_t count = 3 + p->options->input_count;
-    const ops_matrix *matrices[3 + OPS_GEMM_MAX_INPUTS] = {&p->a, &p->b, &p->c};
-    ops_gemm_place *places[3 + OPS_GEMM_MAX_INPUTS] = {&t->work.a, &t->work.b, &t->work.c};
-    for (uint32_t i = 3; i < count; i++) {
-        matrices[i] = &p->inputs[i - 3];
-        places[i] = &t->work.inputs[i - 3];
-    }
+    const ops_matrix *matrices[MATRICES];
+    ops_gemm_place *places[MATRICES];
+    uint8_t slots[MATRICES];
+    const uint32_t count = task_list_matrices(t, matrices, places);
     t->bindings.count = 0;
     t->key.beta_is_zero = p->options->beta == 0;
-    t->key.slots[2] =
-        (uint8_t)ops_bind(context, &t->bindings, p->c.tensor,
-                          t->key.beta_is_zero ? HAL_ACCESS_WRITE : HAL_ACCESS_READ_WRITE);
+    slots[2] = (uint8_t)ops_bind(context, &t->bindings, p->c.tensor,
+                                 t->key.beta_is_zero ? HAL_ACCESS_WRITE : HAL_ACCESS_READ_WRITE);
     for (uint32_t i = 0; i < count; i++) {
         if (i != 2 && !(i == 0 && t->key.reduce_partials)) {
-            t->key.slots[i] =
+            slots[i] =
                 (uint8_t)ops_bind(context, &t->bindings, matrices[i]->tensor, HAL_ACCESS_READ);
         }
     }
     if (t->key.reduce_partials) {
-        t->key.slots[0] = t->key.slots[1];
+        slots[0] = slots[1];
     }
-    ops_bindings_merge(&t->bindings, t->key.slots, count);
+    ops_bindings_merge(&t->bindings, slots, count);
     if (t->bindings.count > context->info->max_bindings) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
                               "ops_gemm: options.inputs: expected at most %u tensors, which %s "
@@ -48,8 +70,12 @@ static hal_status task_bind(const ops_context *context, ops_gemm_task *t)
                               context->info->max_bindings, context->info->name, count);
     }
     for (uint32_t i = 0; i < count; i++) {
-        matrix_place(&t->bindings, t->key.slots[i], matrices[i], places[i]);
+        matrix_place(&t->bindings, slots[i], matrices[i], places[i]);
     }
+    const uint32_t listed = 3 + p->options->input_count;
+    memcpy(t->key.slots, slots, listed);
+    t->key.quantisation.scale_slot = count > listed ? slots[listed] : 0;
+    t->key.quantisation.zero_slot = count > listed + 1 ? slots[listed + 1] : 0;
     return HAL_OK;
 }
 
@@ -240,6 +266,12 @@ static void choose_indices(const ops_context *context, ops_gemm_task *t)
         far = (other = highest_index(input, work->inputs[i].base, p->batch)) > far ? other : far;
         key->row_step[i] = ops_inner_step(input->rows == 1 ? 0 : input->row_stride);
         key->column_step[i] = ops_inner_step(input->columns == 1 ? 0 : input->column_stride);
+    }
+    if (key->quantisation.format) {
+        far = (other = highest_index(&t->scales, work->scales.base, p->batch)) > far ? other : far;
+        other =
+            key->quantisation.has_zeros ? highest_index(&t->zeros, work->zeros.base, p->batch) : 0;
+        far = other > far ? other : far;
     }
     key->index64 = far >= context->tuning->index32_limit;
 }
@@ -541,6 +573,9 @@ hal_status ops_gemm_task_find_kernel(ops_context *context, ops_gemm_task *t, ops
 {
     ops_cache_key key;
     task_append_key(t, &key);
+    if (t->key.quantisation.format) { /* shapes are scalars: it is that of a class */
+        return ops_cache_get(context, &key, "gemm_quantised", emit_task, t, entry);
+    }
     HAL_TRY(
         ops_cache_get_special(context, &key, "gemm", emit_task, t, task_bytes(context, t), entry));
     if (*entry) {

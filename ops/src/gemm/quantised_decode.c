@@ -1,0 +1,63 @@
+/* The numbers of quantised weights, see quantised_decode.h: arithmetic without tables. */
+#include "quantised_decode.h"
+
+typedef struct float_format {
+    uint8_t bits, mantissa, bias;
+    uint8_t first_special; /* magnitude of the first one that is no number; 0: there is none */
+    uint8_t has_infinity;
+} float_format;
+
+static const float_format float_formats[] = {
+    [OPS_QUANTISED_E4M3] = {.bits = 8, .mantissa = 3, .bias = 7, .first_special = 0x7f},
+    [OPS_QUANTISED_E5M2] = {8, 2, 15, .first_special = 0x7c, .has_infinity = 1},
+    [OPS_QUANTISED_E2M1] = {.bits = 4, .mantissa = 1, .bias = 1}};
+
+uint32_t ops_quantised_bits(uint32_t format)
+{
+    return format == OPS_QUANTISED_I4 || format == OPS_QUANTISED_U4 || format == OPS_QUANTISED_E2M1
+               ? 4
+               : 8;
+}
+
+uint32_t ops_quantised_half(uint32_t format)
+{
+    return format == OPS_QUANTISED_I8 ? 128 : format == OPS_QUANTISED_I4 ? 8 : 0;
+}
+
+/* Subnormal numbers get the exponent 1, and lose the leading one that it gives them again: no
+ * subnormal number of F32 occurs, which a device may not have. */
+hal_ir_value ops_quantised_float(hal_ir_builder *b, uint32_t format, hal_ir_value word,
+                                 uint32_t bit)
+{
+    const float_format *f = &float_formats[format];
+    const uint32_t one = 1u << 23, sign = 1u << (f->bits - 1u);
+    const float least = 1.0f / (float)(1u << (f->bias - 1u)); /* normal number */
+    word = bit ? hal_ir_shr(b, word, hal_ir_u32(b, bit)) : word;
+    hal_ir_value size = hal_ir_and(b, word, hal_ir_u32(b, sign - 1));
+    hal_ir_value high = hal_ir_shl(b, size, hal_ir_u32(b, 23u - f->mantissa));
+    hal_ir_value normal = hal_ir_add(b, high, hal_ir_u32(b, (127u - f->bias) * one));
+    hal_ir_value raised = hal_ir_add(b, high, hal_ir_u32(b, (128u - f->bias) * one));
+    hal_ir_value small =
+        hal_ir_sub(b, hal_ir_bitcast(b, HAL_TYPE_F32, raised), hal_ir_f32(b, least));
+    hal_ir_value is_small = hal_ir_lt(b, size, hal_ir_u32(b, 1u << f->mantissa));
+    hal_ir_value bits = hal_ir_select(b, is_small, hal_ir_bitcast(b, HAL_TYPE_U32, small), normal);
+    if (f->first_special) {
+        hal_ir_value special = hal_ir_ge(b, size, hal_ir_u32(b, f->first_special));
+        hal_ir_value value = hal_ir_u32(b, 0x7fc00000u);
+        if (f->has_infinity) { /* with the mantissa of a NaN */
+            value = hal_ir_or(b, high, hal_ir_u32(b, 0x7f800000u));
+        }
+        bits = hal_ir_select(b, special, value, bits);
+    }
+    hal_ir_value negative = hal_ir_and(b, word, hal_ir_u32(b, sign));
+    negative = hal_ir_shl(b, negative, hal_ir_u32(b, 32u - f->bits));
+    return hal_ir_bitcast(b, HAL_TYPE_F32, hal_ir_or(b, bits, negative));
+}
+
+hal_ir_value ops_quantised_exponent(hal_ir_builder *b, hal_ir_value x)
+{
+    hal_ir_value bits = hal_ir_shl(b, x, hal_ir_u32(b, 23));
+    bits = hal_ir_select(b, hal_ir_eq(b, x, hal_ir_u32(b, 0)), hal_ir_u32(b, 0x00400000u), bits);
+    bits = hal_ir_select(b, hal_ir_eq(b, x, hal_ir_u32(b, 255)), hal_ir_u32(b, 0x7fc00000u), bits);
+    return hal_ir_bitcast(b, HAL_TYPE_F32, bits);
+}

@@ -1,0 +1,26 @@
+/* The numbers of quantised weights as floats. */
+#ifndef OPS_SRC_GEMM_QUANTISED_DECODE_H
+#define OPS_SRC_GEMM_QUANTISED_DECODE_H
+
+#include <ops/quantised.h>
+#include <stdbool.h>
+
+/* The bits of an element; what is subtracted of signed integers that were moved to the range of
+ * unsigned ones by an XOR with it, or 0. */
+uint32_t ops_quantised_bits(uint32_t format);
+uint32_t ops_quantised_half(uint32_t format);
+
+/* Whether a format's elements are floats. */
+static inline bool ops_quantised_is_float(uint32_t format)
+{
+    return format >= OPS_QUANTISED_E4M3;
+}
+
+/* The float whose bits begin at `bit` of a word; other bits may be set. */
+hal_ir_value ops_quantised_float(hal_ir_builder *b, uint32_t format, hal_ir_value word,
+                                 uint32_t bit);
+
+/* 2^(x - 127), NaN for 255: the scales of microscaling formats. */
+hal_ir_value ops_quantised_exponent(hal_ir_builder *b, hal_ir_value x);
+
+#endif

@@ -1,0 +1,222 @@
+/* Products of quantised weights: the kernel that reads them packed on every kind of device, what it
+ * takes, and what is refused. The reference is the weights that ops_dequantise writes, which
+ * hal-conformance compares with the definitions of the formats. */
+#include "ops_fixture.h"
+
+enum { MOST = 40000 };
+
+/* Weights of n x k or k x n, made of random bytes. */
+typedef struct weights {
+    ops_tensor values, scales, zeros;
+    ops_quantised given;
+    int64_t n, k;
+    float *plain; /* [k, n] */
+} weights;
+
+static uint32_t bits_of(ops_quantised_format format)
+{
+    return format == OPS_QUANTISED_I4 || format == OPS_QUANTISED_U4 || format == OPS_QUANTISED_E2M1
+               ? 4
+               : 8;
+}
+
+static ops_tensor turned(const ops_tensor *t, bool is_turned)
+{
+    ops_tensor view = *t;
+    if (is_turned) {
+        ok(ops_tensor_transpose(t, 0, 1, &view));
+    }
+    return view;
+}
+
+static ops_tensor make_bytes(hal_type type, int64_t rows, int64_t columns)
+{
+    uint8_t *bytes = malloc((size_t)(rows * columns));
+    const int64_t shape[2] = {rows, columns};
+    ops_tensor made;
+    for (int64_t i = 0; i < rows * columns; i++) {
+        bytes[i] = (uint8_t)(next_random() % 120); /* numbers in all formats */
+    }
+    ok(ops_tensor_from_host(test_context, type, 2, shape, bytes, &made));
+    free(bytes);
+    return made;
+}
+
+static ops_tensor make_floats(int64_t rows, int64_t columns, double low, double high)
+{
+    float *numbers = malloc((size_t)(rows * columns) * sizeof *numbers);
+    const int64_t shape[2] = {rows, columns};
+    ops_tensor made;
+    for (int64_t i = 0; i < rows * columns; i++) {
+        numbers[i] = (float)between(low, high);
+    }
+    ok(ops_tensor_from_host(test_context, HAL_TYPE_F32, 2, shape, numbers, &made));
+    free(numbers);
+    return made;
+}
+
+static weights make_weights(ops_quantised_format format, int64_t n, int64_t k, int64_t block,
+                            bool by_rows)
+{
+    weights w = {.n = n, .k = k, .given = OPS_QUANTISED_DEFAULT};
+    const int64_t rows = k * bits_of(format) / 8, shape[2] = {k, n};
+    const hal_type type = format == OPS_QUANTISED_I8 ? HAL_TYPE_I8 : HAL_TYPE_U8;
+    w.values = make_bytes(type, by_rows ? rows : n, by_rows ? n : rows);
+    w.scales = make_floats(block ? k / block : 1, n, 0.5, 2);
+    w.given.format = format;
+    w.given.values = turned(&w.values, !by_rows);
+    w.given.scales = w.scales;
+    w.plain = malloc((size_t)(n * k) * sizeof *w.plain);
+    ops_tensor plain;
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, &plain));
+    ok(ops_dequantise(test_context, &w.given, &plain));
+    ok(ops_tensor_read(test_context, &plain, (uint64_t)(n * k) * sizeof *w.plain, w.plain));
+    ops_tensor_release(&plain);
+    return w;
+}
+
+static void weights_free(weights *w)
+{
+    ops_tensor_release(&w->values);
+    ops_tensor_release(&w->scales);
+    free(w->plain);
+}
+
+/* Multiplies and compares; `words`: what describes the kernel. One command is recorded. */
+static void try_product(weights *w, int64_t m, const char *words)
+{
+    static float a_host[MOST], got[MOST];
+    char text[512];
+    const ops_gemm_options *none = NULL;
+    const ops_tensor a = make_floats(m, w->k, -1, 1);
+    const int64_t shape[2] = {m, w->n};
+    ops_tensor c;
+    hal_graph *graph;
+    assert_true(m * w->k <= MOST && m * w->n <= MOST);
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, &c));
+    ok(ops_gemm_quantised_describe(test_context, none, &a, &w->given, &c, sizeof text, text));
+    if (!strstr(text, words)) {
+        fail_msg("'%s' lacks '%s'", text, words);
+    }
+    ok(hal_graph_begin(test_queue));
+    ok(ops_gemm_quantised(test_context, none, &a, &w->given, &c));
+    ok(hal_graph_end(test_queue, NULL, 0, &graph));
+    if (strstr(text, "packed")) {
+        assert_int_equal(hal_graph_get_command_count(graph), 1);
+    }
+    ok(hal_graph_launch(test_queue, graph, NULL, 0));
+    hal_graph_destroy(graph);
+    ok(ops_tensor_read(test_context, &a, (uint64_t)(m * w->k) * sizeof(float), a_host));
+    ok(ops_tensor_read(test_context, &c, (uint64_t)(m * w->n) * sizeof(float), got));
+    for (int64_t i = 0; i < m * w->n; i++) {
+        double sum = 0, size = 0;
+        for (int64_t k = 0; k < w->k; k++) {
+            const double term =
+                (double)a_host[i / w->n * w->k + k] * (double)w->plain[k * w->n + i % w->n];
+            sum += term;
+            size += fabs(term);
+        }
+        if (fabs((double)got[i] - sum) > (double)(w->k + 8) * 0x1p-24 * size) {
+            fail_msg("%s: element %d is %g instead of %g", text, (int)i, (double)got[i], sum);
+        }
+    }
+    ops_tensor a_made = a;
+    ops_tensor_release(&a_made);
+    ops_tensor_release(&c);
+}
+
+static void formats_and_layouts(void **state)
+{
+    static const int64_t rows[] = {1, 2, 3, 8};
+    for (int i = 0; i < 4 * 7; i++) {
+        const ops_quantised_format format = (ops_quantised_format)(1 + i % 7);
+        const bool by_rows = i / 7 % 2;
+        weights w = make_weights(format, 76, 320, i / 7 < 2 ? 64 : 0, by_rows);
+        try_product(&w, rows[i % 4], by_rows ? "packed, along rows by words" : "along k by words");
+        weights_free(&w);
+    }
+}
+
+static void odd_lengths_are_read_by_bytes(void **state)
+{
+    for (int i = 0; i < 2 * 7; i++) {
+        const bool by_rows = i % 2;
+        weights w = make_weights((ops_quantised_format)(1 + i / 2), 13, 34, 0, by_rows);
+        try_product(&w, 2, by_rows ? "along rows by bytes" : "along k by bytes");
+        weights_free(&w);
+    }
+    weights one = make_weights(OPS_QUANTISED_I4, 1, 256, 32, false);
+    try_product(&one, 1, "along k by words");
+    weights_free(&one);
+}
+
+static void others_are_copied(void **state)
+{
+    weights w = make_weights(OPS_QUANTISED_U4, 20, 96, 24, false);
+    try_product(&w, 1, "copied as f32");
+    weights_free(&w);
+    w = make_weights(OPS_QUANTISED_I8, 20, 96, 32, true);
+    try_product(&w, 100, "copied as f32");
+    weights_free(&w);
+}
+
+static void wrong_arguments_are_refused(void **state)
+{
+    weights w = make_weights(OPS_QUANTISED_U4, 20, 96, 32, false);
+    ops_tensor a = make_floats(1, 96, -1, 1), c = make_floats(1, 20, 0, 1);
+    ops_quantised q = w.given;
+    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+    char text[8];
+    invalid(ops_gemm_quantised(test_context, NULL, &a, NULL, &c), "b: expected weights, got null");
+    q.size = 0;
+    invalid(ops_gemm_quantised(test_context, NULL, &a, &q, &c), "b.size");
+    q = w.given;
+    q.format = (ops_quantised_format)0;
+    invalid(ops_gemm_quantised(test_context, NULL, &a, &q, &c), "b.format");
+    q.format = OPS_QUANTISED_I8;
+    invalid(ops_gemm_quantised(test_context, NULL, &a, &q, &c), "b.values: expected i8");
+    q.format = OPS_QUANTISED_U8; /* k is 48 then */
+    invalid(ops_gemm_quantised(test_context, NULL, &a, &q, &c), "expected shapes");
+    q = w.given;
+    q.scales.shape[1] = 7;
+    invalid(ops_gemm_quantised(test_context, NULL, &a, &q, &c), "scales of [blocks of k, n]");
+    q = w.given;
+    q.scales.type = HAL_TYPE_I32;
+    invalid(ops_gemm_quantised(test_context, NULL, &a, &q, &c), "b.scales: expected f32");
+    q = w.given;
+    q.zero = 0.5;
+    invalid(ops_gemm_quantised(test_context, NULL, &a, &q, &c), "b.zero: expected a whole number");
+    q.zero = NAN;
+    invalid(ops_gemm_quantised(test_context, NULL, &a, &q, &c), "b.zero");
+    q.format = OPS_QUANTISED_E2M1;
+    q.zero = 1;
+    invalid(ops_gemm_quantised(test_context, NULL, &a, &q, &c), "b.zero: expected 0 for floats");
+    q = w.given;
+    q.zeros = &a;
+    invalid(ops_gemm_quantised(test_context, NULL, &a, &q, &c), "b.zeros: expected the shape");
+    options.levels = 1;
+    options.precision = HAL_GEMM_NORMWISE;
+    invalid(ops_gemm_quantised(test_context, &options, &a, &w.given, &c), "options.levels");
+    invalid(ops_gemm_quantised(test_context, NULL, &a, &w.given, &a), "expected shapes");
+    invalid(ops_dequantise(test_context, &w.given, &c), "expected 96 rows and 20 columns");
+    invalid(ops_gemm_quantised_describe(test_context, NULL, &a, &w.given, &c, 0, text), "text");
+    ok(ops_gemm_quantised_describe(test_context, NULL, &a, &w.given, &c, sizeof text, text));
+    assert_int_equal(strlen(text), 7); /* cut */
+    ops_tensor_release(&a);
+    ops_tensor_release(&c);
+    weights_free(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(formats_and_layouts),
+        cmocka_unit_test(odd_lengths_are_read_by_bytes),
+        cmocka_unit_test(others_are_copied),
+    };
+    const struct CMUnitTest others[] = {
+        cmocka_unit_test(wrong_arguments_are_refused),
+    };
+    return RUN_ON_ALL(tests) +
+           cmocka_run_group_tests_name("arguments", others, open_context, close_context);
+}
