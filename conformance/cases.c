@@ -77,6 +77,7 @@ static const struct {
     {"ops/pooling", CASE_LEVEL_OPS, cases_ops_pooling},
     {"ops/normalisation", CASE_LEVEL_OPS, cases_ops_normalisation},
     {"ops/statistics", CASE_LEVEL_OPS, cases_ops_statistics},
+    {"ops/complex", CASE_LEVEL_OPS, cases_ops_complex},
     {"ops/random", CASE_LEVEL_OPS, cases_ops_random},
     {"ops/messages", CASE_LEVEL_OPS, cases_ops_messages},
     {"ops/array", CASE_LEVEL_OPS, cases_ops_array},

@@ -75,6 +75,7 @@ void cases_ops_windows(case_list *list);
 void cases_ops_pooling(case_list *list);
 void cases_ops_normalisation(case_list *list);
 void cases_ops_statistics(case_list *list);
+void cases_ops_complex(case_list *list);
 void cases_ops_random(case_list *list);
 void cases_ops_messages(case_list *list);
 void cases_ops_array(case_list *list);

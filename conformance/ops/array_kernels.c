@@ -2,6 +2,8 @@
  * computed into the memory of a result, and what is joined. */
 #include <inttypes.h>
 
+#include <ops/complex.h>
+
 #include "case/cases.h"
 #include "ops/array_fixture.h"
 
@@ -87,6 +89,26 @@ static uint32_t optimizer(ops_array *const *x, ops_array **results)
     return 2 * PARAMETERS;
 }
 
+/* (z w + z) / exp(sin(w)) of the first two columns as complex numbers. */
+static uint32_t complex_chain(ops_array *const *x, ops_array **results)
+{
+    ops_array *z = ops_array_slice(x[0], 1, 0, 2, 1), *w = ops_array_slice(x[1], 1, 0, 2, 1);
+    ops_array *y =
+        ops_complex_binary(OPS_COMPLEX_ADD, ops_complex_binary(OPS_COMPLEX_MUL, z, w), z);
+    results[0] = ops_complex_binary(
+        OPS_COMPLEX_DIV, y,
+        ops_complex_unary(OPS_COMPLEX_EXP, ops_complex_unary(OPS_COMPLEX_SIN, w)));
+    return 1;
+}
+
+/* |z w| */
+static uint32_t complex_modulus(ops_array *const *x, ops_array **results)
+{
+    ops_array *z = ops_array_slice(x[0], 1, 0, 2, 1), *w = ops_array_slice(x[1], 1, 0, 2, 1);
+    results[0] = ops_complex_unary(OPS_COMPLEX_ABS, ops_complex_binary(OPS_COMPLEX_MUL, z, w));
+    return 1;
+}
+
 /* softmax(q k^T s) v. */
 static uint32_t attention(ops_array *const *x, ops_array **results)
 {
@@ -104,6 +126,8 @@ static const counted programs[] = {
     {"update", 2, update},
     {"optimizer", 4, optimizer},
     {"attention", 1, attention},
+    {"complex_chain", 1, complex_chain},
+    {"complex_modulus", 1, complex_modulus},
 };
 enum { PROGRAMS = sizeof programs / sizeof programs[0] };
 

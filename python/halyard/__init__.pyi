@@ -4,7 +4,7 @@ from typing import Any, Callable, Iterator, Literal, NamedTuple, Sequence, Suppo
 
 from . import linalg as linalg
 
-Scalar = bool | int | float
+Scalar = bool | int | float | complex
 Shape = int | Sequence[int]
 Axis = int | tuple[int, ...] | None
 Key = Any
@@ -26,6 +26,8 @@ float16: DType
 bfloat16: DType
 float32: DType
 float64: DType
+complex64: DType
+complex128: DType
 _Bool = bool
 e: float
 inf: float
@@ -289,7 +291,7 @@ def full(shape: Shape, fill_value: Scalar | Array, *, dtype: DType | None = ...,
          device: Device | str | None = ...) -> Array: ...
 def full_like(x: Array, /, fill_value: Scalar | Array, *, dtype: DType | None = ...,
               device: Device | str | None = ...) -> Array: ...
-def linspace(start: float, stop: float | None, /, num: int, *, dtype: DType | None = ...,
+def linspace(start: complex, stop: complex, /, num: int, *, dtype: DType | None = ...,
              device: Device | str | None = ..., endpoint: _Bool = ...) -> Array: ...
 def meshgrid(*arrays: Array, indexing: Literal['xy', 'ij'] = ...) -> tuple[Array, ...]: ...
 def ones(shape: Shape, *, dtype: DType | None = ...,

@@ -30,12 +30,18 @@ def _bool(self):
     return bool(item(self))
 
 
+def _real_item(self, name):
+    if dt.is_complex(self.dtype):
+        raise TypeError(f"{name}: expected a real number, got an array of {self.dtype}")
+    return item(self)
+
+
 def _int(self):
-    return int(item(self))
+    return int(_real_item(self, "int"))
 
 
 def _float(self):
-    return float(item(self))
+    return float(_real_item(self, "float"))
 
 
 def _complex(self):

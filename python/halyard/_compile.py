@@ -1,5 +1,6 @@
 """Steps that are recorded once and launched with other inputs."""
 from . import _core
+from . import _dtypes as dt
 from ._core import Array
 
 __all__ = ["compile"]
@@ -24,9 +25,10 @@ class Compiled:
         recorded = self._recorded.get(key)
         if recorded is None:
             recorded = self._recorded[key] = self._record(arguments, arrays)
-        graph, inputs, count, single = recorded
-        made = _core.graph_launch(graph, [arrays[i] for i in inputs], count)
-        return made[0] if single else made
+        graph, inputs, kinds, single = recorded
+        made = _core.graph_launch(graph, [arrays[i] for i in inputs], len(kinds))
+        made = [_core.complex_view(x) if is_complex else x for x, is_complex in zip(made, kinds)]
+        return made[0] if single else tuple(made)
 
     def _record(self, arguments, arrays):
         """The graph, the places of the arrays that it reads, and what it returns."""
@@ -51,7 +53,8 @@ class Compiled:
         results = tuple(_core.copy(x) if any(x is y for y in copies) else x for x in results)
         graph = _core.graph_end(context, tuple(copies), results)
         self.count += 1
-        return graph, range(len(arrays)), len(results), isinstance(made, Array)
+        kinds = [dt.is_complex(x.dtype) for x in results]
+        return graph, range(len(arrays)), kinds, isinstance(made, Array)
 
 
 def compile(function):

@@ -43,7 +43,8 @@ def filled(context, dtype, shape, value):
             return _core.broadcast(one, shape) if shape else one
     elif dtype is dt.bool:
         value = 1 if value else 0
-    return _core.full(context, dtype._type, shape, float(value))
+    return _core.full(context, dtype._type, shape,
+                      complex(value) if dt.is_complex(dtype) else float(value))
 
 
 def like(x, y):
@@ -54,7 +55,8 @@ def like(x, y):
 
 
 def iota(context, dtype, count, start=0, step=1):
-    return _core.iota(context, dtype._type, count, float(start), float(step))
+    made = _core.iota(context, dt.part_of(dtype)._type, count, float(start), float(step))
+    return cast(made, dtype)
 
 
 def indices(context, count):
@@ -78,8 +80,10 @@ def _scan(obj, shape, depth, flat, kinds):
     if isinstance(obj, Array):
         obj = item(obj)
     kind = type(obj)
-    if kind not in (bool, int, float):
-        if hasattr(obj, "__index__"):
+    if kind not in (bool, int, float, complex):
+        if isinstance(obj, complex):
+            obj, kind = complex(obj), complex
+        elif hasattr(obj, "__index__"):
             obj, kind = obj.__index__(), int
         elif isinstance(obj, float) or hasattr(obj, "__float__"):
             obj, kind = float(obj), float
@@ -97,7 +101,7 @@ def _from_nested(obj, dtype, context):
     shape, flat, kinds = [], [], set()
     _scan(obj, shape, 0, flat, kinds)
     if dtype is None:
-        dtype = (dt.float32 if float in kinds or not kinds
+        dtype = (dt.complex64 if complex in kinds else dt.float32 if float in kinds or not kinds
                  else dt.int64 if int in kinds else dt.bool)
         if dtype is dt.int64 and flat and max(flat) > 2 ** 63 - 1:
             dtype = dt.uint64
@@ -108,7 +112,8 @@ def _from_nested(obj, dtype, context):
     return _core.from_list(context, dtype._type, shape, flat)
 
 
-_FORMATS = {"?": "bool", "e": "float16", "f": "float32", "d": "float64"}
+_FORMATS = {"?": "bool", "e": "float16", "f": "float32", "d": "float64", "Zf": "complex64",
+            "Zd": "complex128"}
 
 
 def _from_view(view, context):
@@ -154,10 +159,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
             raise ValueError("asarray: copy: the conversion needs a copy, got False")
         return made
     context = context_of(device)
-    if isinstance(obj, (bool, int, float, list, tuple)):
+    if isinstance(obj, (bool, int, float, complex, list, tuple)):
         return _from_nested(obj, dtype, context)
-    if isinstance(obj, complex):
-        raise TypeError("asarray: obj: halyard has no complex numbers")
     made = None
     try:
         made = _from_view(memoryview(obj), context)
@@ -242,14 +245,14 @@ def wide(x):
 
 
 def item(x):
-    """The element of an array of one element, as bool, int or float."""
+    """The element of an array of one element, as bool, int, float or complex."""
     if x.size != 1:
         raise TypeError(f"only an array of one element is a number, got the shape {x.shape}")
     return _core.item(wide(x))
 
 
 def tolist(x):
-    """The elements as nested lists of bool, int or float."""
+    """The elements as nested lists of bool, int, float or complex."""
     flat = _core.values(wide(x))
     for length in reversed(x.shape[1:]):
         if not length:
@@ -271,7 +274,9 @@ def full(shape, fill_value, *, dtype=None, device=None):
     if dtype is None:
         dtype = (dt.bool if isinstance(fill_value, bool)
                  else dt.int64 if isinstance(fill_value, int)
-                 else dt.float32 if isinstance(fill_value, float) else dt.dtype_of(fill_value))
+                 else dt.float32 if isinstance(fill_value, float)
+                 else dt.complex64 if isinstance(fill_value, complex)
+                 else dt.dtype_of(fill_value))
     if isinstance(fill_value, Array):
         fill_value = item(fill_value)
     return filled(context_of(device), dt.as_dtype(dtype), shape_tuple(shape), fill_value)
@@ -338,7 +343,10 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
 def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     """``num`` numbers with equal distances from start to stop, which is the last one unless
     ``endpoint`` is false."""
-    dtype = dt.float32 if dtype is None else dt.as_dtype(dtype)
+    if dtype is None:
+        is_complex = isinstance(start, complex) or isinstance(stop, complex)
+        dtype = dt.complex64 if is_complex else dt.float32
+    dtype = dt.as_dtype(dtype)
     context = context_of(device)
     parts = num - 1 if endpoint else num
     step = (stop - start) / parts if parts > 0 else 0.0
@@ -349,8 +357,9 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
         values = [int(v) for v in values]
     if dtype in (dt.float16, dt.bfloat16):
         return cast(_core.from_list(context, dt.float32._type, (num,), values), dtype)
-    return _core.from_list(context, dtype._type, (num,), [float(v) for v in values]
-                           if dt.is_float(dtype) else values)
+    if dt.is_inexact(dtype):
+        values = [complex(v) if dt.is_complex(dtype) else float(v) for v in values]
+    return _core.from_list(context, dtype._type, (num,), values)
 
 
 def _diagonal_mask(context, rows, columns, k, comparison):

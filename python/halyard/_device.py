@@ -148,7 +148,8 @@ class Device:
         facts = self._context.info()
         values = facts["arithmetic_types"]
         return [d for d in _dtypes.all_dtypes
-                if d is not _dtypes.float64 or values >> d._type & 1]
+                if _dtypes.part_of(d) is not _dtypes.float64 or
+                values >> _dtypes.float64._type & 1]
 
 
 def _is_full_name(name):

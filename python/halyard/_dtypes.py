@@ -3,15 +3,15 @@ import math as _math
 from collections import namedtuple as _namedtuple
 
 __all__ = ["DType", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
-           "uint64", "float16", "bfloat16", "float32", "float64", "can_cast", "finfo", "iinfo",
+           "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128", "can_cast", "finfo", "iinfo",
            "isdtype", "result_type"]
 
-_bool, _int, _float = bool, int, float
+_bool, _int, _float, _complex = bool, int, float, complex
 
 
 class DType:
     """An element type. ``name`` as in NumPy, ``kind`` one of 'bool', 'signed integer',
-    'unsigned integer' and 'real floating', ``itemsize`` in bytes."""
+    'unsigned integer', 'real floating' and 'complex floating', ``itemsize`` in bytes."""
 
     __slots__ = ("name", "kind", "itemsize", "_type")
 
@@ -32,7 +32,8 @@ def _dtype_named(name):
     return by_name[name]
 
 
-# The numbers are hal_type's (hal/ir_types.h).
+# The numbers are hal_type's (hal/ir_types.h), of complex numbers that of their parts with this bit.
+_COMPLEX = 32
 bool = DType("bool", "bool", 1, 1)
 int8 = DType("int8", "signed integer", 1, 2)
 uint8 = DType("uint8", "unsigned integer", 1, 3)
@@ -46,10 +47,12 @@ float16 = DType("float16", "real floating", 2, 10)
 bfloat16 = DType("bfloat16", "real floating", 2, 11)
 float32 = DType("float32", "real floating", 4, 12)
 float64 = DType("float64", "real floating", 8, 13)
+complex64 = DType("complex64", "complex floating", 8, 12 | _COMPLEX)
+complex128 = DType("complex128", "complex floating", 16, 13 | _COMPLEX)
 
 all_dtypes = (bool, int8, uint8, int16, uint16, int32, uint32, int64, uint64, float16, bfloat16,
-              float32, float64)
-by_type = tuple(next((d for d in all_dtypes if d._type == i), None) for i in range(15))
+              float32, float64, complex64, complex128)
+by_type = tuple(next((d for d in all_dtypes if d._type == i), None) for i in range(2 * _COMPLEX))
 by_name = {d.name: d for d in all_dtypes}
 standard = tuple(d for d in all_dtypes if d not in (float16, bfloat16))
 
@@ -59,8 +62,8 @@ _KINDS = {
     "unsigned integer": ("unsigned integer",),
     "integral": ("signed integer", "unsigned integer"),
     "real floating": ("real floating",),
-    "complex floating": (),
-    "numeric": ("signed integer", "unsigned integer", "real floating"),
+    "complex floating": ("complex floating",),
+    "numeric": ("signed integer", "unsigned integer", "real floating", "complex floating"),
 }
 
 
@@ -68,12 +71,31 @@ def is_float(dtype):
     return dtype.kind == "real floating"
 
 
+def is_complex(dtype):
+    return dtype.kind == "complex floating"
+
+
+def is_inexact(dtype):
+    """Whether the elements are floats or complex numbers."""
+    return dtype.kind in ("real floating", "complex floating")
+
+
+def part_of(dtype):
+    """The dtype of the real and the imaginary part; of other dtypes the dtype itself."""
+    return by_type[dtype._type & ~_COMPLEX]
+
+
+def complex_of(dtype):
+    """The dtype of complex numbers whose parts hold the floats of a dtype."""
+    return complex128 if part_of(dtype) is float64 else complex64
+
+
 def is_integer(dtype):
     return dtype.kind in _KINDS["integral"]
 
 
 def is_signed(dtype):
-    return dtype.kind in ("signed integer", "real floating")
+    return dtype.kind in ("signed integer", "real floating", "complex floating")
 
 
 def dtype_of(x):
@@ -81,12 +103,12 @@ def dtype_of(x):
 
 
 def as_dtype(dtype):
-    """A DType, or one named by text, a dtype of NumPy, or one of Python's types bool, int and
-    float."""
+    """A DType, or one named by text, a dtype of NumPy, or one of Python's types bool, int, float
+    and complex."""
     if isinstance(dtype, DType):
         return dtype
     if isinstance(dtype, type):
-        found = {_bool: bool, _int: int64, _float: float32}.get(dtype) or \
+        found = {_bool: bool, _int: int64, _float: float32, _complex: complex64}.get(dtype) or \
             by_name.get(dtype.__name__)
     else:
         found = by_name.get(str(dtype))
@@ -123,6 +145,9 @@ def promote(x, y):
 def _promote(x, y):
     if (x is bool) != (y is bool):
         raise TypeError(f"no dtype holds both {x} and {y}: convert one by astype")
+    if is_complex(x) or is_complex(y):
+        parts = [part_of(d) for d in (x, y) if is_inexact(d)]
+        return complex_of(parts[0] if len(parts) == 1 else promote(*parts))
     if is_float(x) and is_float(y):
         if x.itemsize == y.itemsize:
             return float32  # float16 and bfloat16
@@ -152,14 +177,18 @@ def scalar_dtype(dtype, scalar):
     if isinstance(scalar, _float):
         if dtype is bool:
             raise TypeError("a float does not combine with an array of bool")
-        return dtype if is_float(dtype) else float32
+        return dtype if is_inexact(dtype) else float32
+    if isinstance(scalar, _complex):
+        if dtype is bool:
+            raise TypeError("a complex number does not combine with an array of bool")
+        return complex_of(dtype) if is_inexact(dtype) else complex64
     raise TypeError(f"expected an array or a number, got {type(scalar).__name__}")
 
 
 def result_type(*arrays_and_dtypes):
     """The dtype that an operation on the arguments has: arrays, dtypes and Python numbers."""
-    dtypes = [dtype_of(x) for x in arrays_and_dtypes if not isinstance(x, (_int, _float))]
-    scalars = [x for x in arrays_and_dtypes if isinstance(x, (_int, _float))]
+    dtypes = [dtype_of(x) for x in arrays_and_dtypes if not isinstance(x, (_int, _float, _complex))]
+    scalars = [x for x in arrays_and_dtypes if isinstance(x, (_int, _float, _complex))]
     if not dtypes:
         raise ValueError("result_type: expected at least one array or dtype")
     result = dtypes[0]
@@ -187,10 +216,12 @@ _FLOATS = {float16: (11, -14, 15), bfloat16: (8, -126, 127), float32: (24, -126,
 
 
 def finfo(type, /):
-    """Properties of a float dtype, given or of an array: bits, eps, max, min, smallest_normal."""
+    """Properties of a float dtype, given or of an array: bits, eps, max, min, smallest_normal. Of
+    complex numbers those of their parts."""
     dtype = dtype_of(type)
-    if not is_float(dtype):
+    if not is_inexact(dtype):
         raise TypeError(f"finfo: expected a float dtype, got {dtype}")
+    dtype = part_of(dtype)
     digits, least, highest = _FLOATS[dtype]
     most = _math.ldexp(2 - 2.0 ** (1 - digits), highest)
     return finfo_object(8 * dtype.itemsize, 2.0 ** (1 - digits), most, -most, 2.0 ** least, dtype)

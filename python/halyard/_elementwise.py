@@ -7,7 +7,7 @@ from . import _dtypes as dt
 from ._core import Array
 from ._create import cast, filled, full, like, scalar, _share
 
-BINARY, UNARY = _core.BINARY, _core.UNARY
+BINARY, UNARY, COMPLEX = _core.BINARY, _core.UNARY, _core.COMPLEX
 
 __all__ = [
     "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
@@ -66,6 +66,8 @@ def _float_function(name, ops_name, text):
         if made is not None:
             return made
         check_array(name, x)
+        if dt.is_complex(x.dtype) and ops_name in COMPLEX:
+            return _core.complex_unary(COMPLEX[ops_name], x)
         if not dt.is_float(x.dtype):
             _refuse(name, x, "floats")
         return unary(ops_name, x)
@@ -96,7 +98,6 @@ log2 = _float_function("log2", "log2", "The logarithm to base 2.")
 log10 = _float_function("log10", "log10", "The logarithm to base 10.")
 sqrt = _float_function("sqrt", "sqrt", "The square root; NaN below 0.")
 rsqrt = _float_function("rsqrt", "rsqrt", "1 / sqrt(x).")
-reciprocal = _float_function("reciprocal", "reciprocal", "1 / x.")
 erf = _float_function("erf", "erf", "The error function.")
 sigmoid = _float_function("sigmoid", "sigmoid", "1 / (1 + exp(-x)).")
 silu = _float_function("silu", "silu", "x sigmoid(x).")
@@ -118,18 +119,58 @@ def _number_function(name, ops_name, text):
     return _named(function, name, text)
 
 
-abs = _number_function("abs", "abs", "The absolute value.")
 negative = _number_function("negative", "neg", "-x; integers wrap.")
 positive = _number_function("positive", "identity", "x.")
-square = _number_function("square", "square", "x x; integers wrap.")
 relu = _number_function("relu", "relu", "max(x, 0); NaN stays.")
-real = _number_function("real", "identity", "x, as there are no complex numbers.")
-conj = _number_function("conj", "identity", "x, as there are no complex numbers.")
+
+
+def _complex_function(name, of_reals, of_complex, text):
+    def function(x, /):
+        if isinstance(x, Array) and dt.is_complex(x.dtype):
+            return of_complex(x)
+        return of_reals(x)
+    return _named(function, name, text)
+
+
+abs = _complex_function("abs", _number_function("abs", "abs", ""),
+                        lambda x: _core.complex_unary(COMPLEX["abs"], x),
+                        "The absolute value; of complex numbers a float.")
+square = _complex_function("square", _number_function("square", "square", ""),
+                           lambda x: binary("mul", x, x), "x x; integers wrap.")
+reciprocal = _complex_function("reciprocal", _float_function("reciprocal", "reciprocal", ""),
+                               lambda x: binary("div", scalar(x._context, x.dtype, 1), x),
+                               "1 / x.")
+real = _complex_function("real", _number_function("real", "identity", ""),
+                         lambda x: _core.complex_real(x),
+                         "The real part, a view; x itself of real numbers.")
+conj = _complex_function("conj", _number_function("conj", "identity", ""),
+                         lambda x: _core.complex_unary(COMPLEX["conj"], x),
+                         "x with the sign of the imaginary part changed.")
+
+
+def squared(x):
+    """|x|^2, of complex numbers a float."""
+    if dt.is_complex(x.dtype):
+        re, im = real(x), imag(x)
+        return re * re + im * im
+    return x * x
+
+
+def imag(x, /):
+    """The imaginary part, a view; zeros of real numbers."""
+    check_array("imag", x)
+    if dt.is_complex(x.dtype):
+        return _core.complex_imag(x)
+    if x.dtype is dt.bool:
+        _refuse("imag", x, "numbers")
+    return filled(x._context, x.dtype, x.shape, 0)
 
 
 def sign(x, /):
-    """-1, 0 or 1; NaN stays."""
+    """-1, 0 or 1; NaN stays. Of complex numbers x / abs(x), 0 of 0."""
     check_array("sign", x)
+    if dt.is_complex(x.dtype):
+        return _core.complex_unary(COMPLEX["sign"], x)
     if x.dtype is dt.bool:
         _refuse("sign", x, "numbers")
     made = unary("sign", x)
@@ -139,16 +180,11 @@ def sign(x, /):
     return made
 
 
-def imag(x, /):
-    """Refused: there are no complex numbers."""
-    raise TypeError("imag: halyard has no complex numbers")
-
-
 def _rounding_function(name, text):
     def function(x, /):
         check_array(name, x)
-        if x.dtype is dt.bool:
-            _refuse(name, x, "numbers")
+        if x.dtype is dt.bool or dt.is_complex(x.dtype):
+            _refuse(name, x, "real numbers")
         return unary(name, x) if dt.is_float(x.dtype) else _share(x)
     return _named(function, name, text)
 
@@ -164,6 +200,8 @@ def _test_function(name, ops_name, of_integers, text):
         check_array(name, x)
         if dt.is_float(x.dtype):
             return unary(ops_name, x)
+        if dt.is_complex(x.dtype):
+            return _core.complex_test(UNARY[ops_name], x)
         if x.dtype is dt.bool:
             _refuse(name, x, "numbers")
         return full(x.shape, of_integers, dtype=dt.bool, device=x.device)
@@ -178,7 +216,7 @@ isfinite = _test_function("isfinite", "is_finite", True, "Whether x is neither i
 def bitwise_invert(x, /):
     """~x; of bool, not x."""
     check_array("bitwise_invert", x)
-    if dt.is_float(x.dtype):
+    if dt.is_inexact(x.dtype):
         _refuse("bitwise_invert", x, "integers or bool")
     return unary("not", x)
 
@@ -213,8 +251,12 @@ def _is_number(dtype):
     return dtype is not dt.bool
 
 
+def _is_real(dtype):
+    return dtype is not dt.bool and not dt.is_complex(dtype)
+
+
 def _is_whole(dtype):
-    return not dt.is_float(dtype)
+    return not dt.is_inexact(dtype)
 
 
 def _is_any(dtype):
@@ -224,8 +266,8 @@ def _is_any(dtype):
 add = _pair_function("add", "add", _is_number, "x1 + x2; integers wrap.")
 subtract = _pair_function("subtract", "sub", _is_number, "x1 - x2; integers wrap.")
 multiply = _pair_function("multiply", "mul", _is_number, "x1 x2; integers wrap.")
-maximum = _pair_function("maximum", "max", _is_number, "The greater one; NaN if either is NaN.")
-minimum = _pair_function("minimum", "min", _is_number, "The lesser one; NaN if either is NaN.")
+maximum = _pair_function("maximum", "max", _is_real, "The greater one; NaN if either is NaN.")
+minimum = _pair_function("minimum", "min", _is_real, "The lesser one; NaN if either is NaN.")
 atan2 = _pair_function("atan2", "atan2", dt.is_float,
                        "The angle in radians of the point (x2, x1), -pi to pi.")
 bitwise_and = _pair_function("bitwise_and", "and", _is_whole, "x1 & x2.")
@@ -233,10 +275,10 @@ bitwise_or = _pair_function("bitwise_or", "or", _is_whole, "x1 | x2.")
 bitwise_xor = _pair_function("bitwise_xor", "xor", _is_whole, "x1 ^ x2.")
 equal = _pair_function("equal", "eq", _is_any, "x1 == x2, of bool.")
 not_equal = _pair_function("not_equal", "ne", _is_any, "x1 != x2, of bool.")
-less = _pair_function("less", "lt", _is_number, "x1 < x2, of bool.")
-less_equal = _pair_function("less_equal", "le", _is_number, "x1 <= x2, of bool.")
-greater = _pair_function("greater", "gt", _is_number, "x1 > x2, of bool.")
-greater_equal = _pair_function("greater_equal", "ge", _is_number, "x1 >= x2, of bool.")
+less = _pair_function("less", "lt", _is_real, "x1 < x2, of bool.")
+less_equal = _pair_function("less_equal", "le", _is_real, "x1 <= x2, of bool.")
+greater = _pair_function("greater", "gt", _is_real, "x1 > x2, of bool.")
+greater_equal = _pair_function("greater_equal", "ge", _is_real, "x1 >= x2, of bool.")
 
 
 def _logical_function(name, ops_name, text):
@@ -254,7 +296,7 @@ logical_xor = _logical_function("logical_xor", "xor", "Whether x1 and x2 differ,
 def divide(x1, x2, /):
     """x1 / x2; of integers as float32."""
     x1, x2 = pair("divide", x1, x2)
-    if not dt.is_float(x1.dtype):
+    if not dt.is_inexact(x1.dtype):
         if x1.dtype is dt.bool:
             _refuse("divide", x1, "numbers")
         x1, x2 = cast(x1, dt.float32), cast(x2, dt.float32)
@@ -265,8 +307,8 @@ def floor_divide(x1, x2, /):
     """x1 // x2: the greatest whole number that is not above the quotient, as Python rounds; of
     integers, 0 where x2 is 0."""
     x1, x2 = pair("floor_divide", x1, x2)
-    if x1.dtype is dt.bool:
-        _refuse("floor_divide", x1, "numbers")
+    if not _is_real(x1.dtype):
+        _refuse("floor_divide", x1, "real numbers")
     zero = filled(x1._context, x1.dtype, (), 0)
     one = filled(x1._context, x1.dtype, (), 1)
     if x1.dtype.kind == "unsigned integer":
@@ -293,8 +335,8 @@ def floor_divide(x1, x2, /):
 def remainder(x1, x2, /):
     """x1 % x2, with the sign of x2; of integers, 0 where x2 is 0."""
     x1, x2 = pair("remainder", x1, x2)
-    if x1.dtype is dt.bool:
-        _refuse("remainder", x1, "numbers")
+    if not _is_real(x1.dtype):
+        _refuse("remainder", x1, "real numbers")
     rest = binary("rem", x1, x2)
     zero = filled(x1._context, x1.dtype, (), 0)
     if dt.is_integer(x1.dtype):
@@ -315,7 +357,7 @@ def remainder(x1, x2, /):
 def pow(x1, x2, /):
     """x1 to the power x2; integers wrap, and negative powers of them are not defined."""
     x1, x2 = pair("pow", x1, x2)
-    if dt.is_float(x1.dtype):
+    if dt.is_inexact(x1.dtype):
         return binary("pow", x1, x2)
     if x1.dtype is dt.bool:
         _refuse("pow", x1, "numbers")
@@ -371,6 +413,8 @@ def _floats(name, *arrays):
 
 def asinh(x, /):
     """The inverse of the hyperbolic sine."""
+    if isinstance(x, Array) and dt.is_complex(x.dtype):
+        return _core.complex_unary(COMPLEX["asinh"], x)
     _floats("asinh", x)
     size = abs(x)
     squared = size * size
@@ -380,7 +424,9 @@ def asinh(x, /):
 
 
 def acosh(x, /):
-    """The inverse of the hyperbolic cosine, at least 0; NaN below 1."""
+    """The inverse of the hyperbolic cosine, at least 0; of real numbers NaN below 1."""
+    if isinstance(x, Array) and dt.is_complex(x.dtype):
+        return _core.complex_unary(COMPLEX["acosh"], x)
     _floats("acosh", x)
     above = x - 1
     made = log1p(above + sqrt(above * (above + 2)))
@@ -388,7 +434,9 @@ def acosh(x, /):
 
 
 def atanh(x, /):
-    """The inverse of the hyperbolic tangent; NaN beyond 1."""
+    """The inverse of the hyperbolic tangent; of real numbers NaN beyond 1."""
+    if isinstance(x, Array) and dt.is_complex(x.dtype):
+        return _core.complex_unary(COMPLEX["atanh"], x)
     _floats("atanh", x)
     size = abs(x)
     return copysign(0.5 * log1p(2 * size / (1 - size)), x)
@@ -456,8 +504,8 @@ def nextafter(x1, x2, /):
 def clip(x, /, min=None, max=None):
     """x, at least ``min`` and at most ``max``: arrays or numbers; None is no limit."""
     check_array("clip", x)
-    if x.dtype is dt.bool:
-        _refuse("clip", x, "numbers")
+    if not _is_real(x.dtype):
+        _refuse("clip", x, "real numbers")
     made = x
     for limit, function in ((min, "max"), (max, "min")):
         if limit is not None:
@@ -489,7 +537,8 @@ def where(condition, x1, x2, /):
         x1, x2 = pair("where", x1, x2)
     else:
         dtype = dt.result_type(*[dt.bool if isinstance(v, _bool) else
-                                 dt.int64 if isinstance(v, int) else dt.float32
+                                 dt.int64 if isinstance(v, int) else
+                                 dt.complex64 if isinstance(v, complex) else dt.float32
                                  for v in (x1, x2)])
         x1, x2 = (scalar(condition._context, dtype, v) for v in (x1, x2))
     return _core.where(_truth("where", condition), x1, x2)
@@ -498,7 +547,7 @@ def where(condition, x1, x2, /):
 def hook(name, x, y):
     """What the operators of Array call for operands that need conversion."""
     for operand in (x, y):
-        if not isinstance(operand, (Array, _bool, int, float)):
+        if not isinstance(operand, (Array, _bool, int, float, complex)):
             return NotImplemented
     if name == "matmul":
         if not (isinstance(x, Array) and isinstance(y, Array)):

@@ -83,6 +83,19 @@ def _float_texts(values, dtype):
     return [one(v) for v in values]
 
 
+def _complex_texts(values, part):
+    """The parts in columns, the imaginary ones with their signs and with j after the digits."""
+    reals = _float_texts([v.real for v in values], part)
+    imags = [t if t[0] == "-" else "+" + t
+             for t in _float_texts([v.imag for v in values], part)]
+    wide, deep = max(map(len, reals)), max(map(len, imags))
+    made = []
+    for re, im in zip(reals, imags):
+        digits = im.rjust(deep).rstrip()
+        made.append(f"{re.rjust(wide)}{digits}j{' ' * (deep - len(digits))}")
+    return made
+
+
 def _flat(nested, depth):
     return [nested] if depth == 0 else [v for part in nested if part is not Ellipsis
                                         for v in _flat(part, depth - 1)]
@@ -108,6 +121,10 @@ def _summarized(x):
 
 
 def _scalar_text(value, dtype):
+    if dt.is_complex(dtype):
+        part = dt.part_of(dtype)
+        imag = _scalar_text(value.imag, part)
+        return f"{_scalar_text(value.real, part)}{'' if imag[0] == '-' else '+'}{imag}j"
     if not dt.is_float(dtype) or value != value or abs(value) == float("inf"):
         return str(value)
     if value and not 1e-4 <= abs(value) < min(10.0 ** _PRECISIONS[dtype], 1e16):
@@ -129,6 +146,8 @@ def array_text(x, prefix, separator):
     values = _flat(nested, x.ndim)
     if dt.is_float(x.dtype):
         texts = _float_texts(values, x.dtype)
+    elif dt.is_complex(x.dtype):
+        texts = _complex_texts(values, dt.part_of(x.dtype))
     else:
         texts = [str(v) for v in values]
     width = max(map(len, texts))

@@ -253,7 +253,8 @@ def _check_mask(x, mask):
 
 def setitem(x, key, value):
     """x[key] = value: the elements of x change; arrays that were made of x before do not."""
-    value = asarray(value, device=x.device) if not isinstance(value, (Array, int, float)) else value
+    if not isinstance(value, (Array, int, float, complex)):
+        value = asarray(value, device=x.device)
     if not isinstance(value, Array):
         if not isinstance(value, bool) or x.dtype is not dt.bool:
             dtype = dt.scalar_dtype(x.dtype, value)

@@ -15,8 +15,9 @@ class Info:
         return current_device()
 
     def default_dtypes(self, *, device=None):
-        """The dtypes of new arrays by kind, a dict. There are no complex ones."""
-        return {"real floating": dt.float32, "integral": dt.int64, "indexing": dt.int64}
+        """The dtypes of new arrays by kind, a dict."""
+        return {"real floating": dt.float32, "complex floating": dt.complex64,
+                "integral": dt.int64, "indexing": dt.int64}
 
     def dtypes(self, *, device=None, kind=None):
         """The standard's dtypes that the device has, a dict by name."""

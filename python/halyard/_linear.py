@@ -3,7 +3,7 @@ and a sum."""
 from . import _core
 from . import _dtypes as dt
 from ._create import cast, filled
-from ._elementwise import check_array
+from ._elementwise import check_array, conj
 from ._move import axis_of, broadcast_shapes
 from ._reduce import sum
 
@@ -38,7 +38,7 @@ def matmul(x1, x2, /, *, precision="strict"):
     shape = batch + (() if row else (n,)) + (() if column else (m,))
     if 0 in shape or k == 0:
         return filled(x1._context, dtype, shape, 0)
-    if not dt.is_float(dtype):
+    if not dt.is_inexact(dtype):
         left = _core.reshape(x1, x1.shape + (1,))
         right = _core.reshape(x2, x2.shape[:-2] + (1, k, m))
         made = cast(sum(left * right, axis=-2, dtype=dtype), dtype)
@@ -87,10 +87,11 @@ def tensordot(x1, x2, /, *, axes=2):
 
 
 def vecdot(x1, x2, /, *, axis=-1):
-    """The sum of x1 x2 along ``axis``, which counts from the end; the other axes are broadcast."""
+    """The sum of conj(x1) x2 along ``axis``, which counts from the end; the other axes are
+    broadcast."""
     x1, x2, dtype = _numbers("vecdot", x1, x2)
     if not -min(x1.ndim, x2.ndim) <= axis < 0:
         raise ValueError(f"vecdot: axis: expected -{min(x1.ndim, x2.ndim)} to -1, got {axis}")
     if x1.shape[axis] != x2.shape[axis]:
         raise ValueError(f"vecdot: the shapes {x1.shape} and {x2.shape} do not fit")
-    return sum(x1 * x2, axis=axis, dtype=dtype)
+    return sum(conj(x1) * x2, axis=axis, dtype=dtype)

@@ -6,8 +6,8 @@ from . import _core
 from . import _dtypes as dt
 from ._core import Array
 from ._create import asarray, cast, filled, full, like, scalar, _share
-from ._elementwise import binary, check_array, sqrt, where
-from ._index import take
+from ._elementwise import binary, check_array, imag, real, sqrt, squared, where
+from ._index import take, take_along_axis
 from ._move import axes_of, axis_of, concat
 
 __all__ = ["all", "any", "argmax", "argmin", "argsort", "count_nonzero", "cumulative_prod",
@@ -78,12 +78,12 @@ def prod(x, /, *, axis=None, dtype=None, keepdims=False):
 
 
 def mean(x, /, *, axis=None, keepdims=False):
-    """The mean along ``axis`` (None: all axes), of floats; NaN of nothing."""
+    """The mean along ``axis`` (None: all axes), of floats or complex numbers; NaN of nothing."""
     made = _core.quick_reduce(MEAN, x, axis, keepdims)
     if made is not None:
         return made
     check_array("mean", x)
-    if not dt.is_float(x.dtype):
+    if not dt.is_inexact(x.dtype):
         raise TypeError(f"mean: expected floats, got an array of {x.dtype}")
     axes = axes_of(x.ndim, axis)
     if x.size == 0:
@@ -93,14 +93,14 @@ def mean(x, /, *, axis=None, keepdims=False):
 
 def var(x, /, *, axis=None, correction=0.0, keepdims=False):
     """The variance along ``axis`` (None: all axes): the squared distances from the mean, summed,
-    over n - ``correction``."""
+    over n - ``correction``; of complex numbers a float."""
     check_array("var", x)
     axes = axes_of(x.ndim, axis)
     count = _lengths(x, axes)
     if x.size == 0:
         return mean(x, axis=axis, keepdims=keepdims)
     distance = x - mean(x, axis=axes, keepdims=True)
-    total = sum(distance * distance, axis=axes, keepdims=keepdims)
+    total = sum(squared(distance), axis=axes, keepdims=keepdims)
     parts = count - correction
     return total / float(parts) if parts > 0 else total * float("nan") if parts < 0 else total / 0.0
 
@@ -121,8 +121,8 @@ def _extreme(name, x, reduction, axis, keepdims):
         if _lengths(x, axes) == 0 and 0 not in shape:
             raise ValueError(f"{name}: no elements along {axis}, and no least or greatest number")
         return filled(x._context, x.dtype, shape, 0)
-    if x.dtype is dt.bool:
-        raise TypeError(f"{name}: expected numbers, got an array of bool")
+    if x.dtype is dt.bool or dt.is_complex(x.dtype):
+        raise TypeError(f"{name}: expected real numbers, got an array of {x.dtype}")
     return reduced(x, reduction, axes, keepdims)
 
 
@@ -177,6 +177,8 @@ def argmin(x, /, *, axis=None, keepdims=False):
 
 
 def _position(name, x, reduction, axis, keepdims):
+    if dt.is_complex(x.dtype):
+        raise TypeError(f"{name}: expected real numbers, got an array of {x.dtype}")
     ndim = x.ndim
     if axis is None:
         x, axis = _core.reshape(x, (x.size,)), 0
@@ -259,18 +261,25 @@ def _sortable(x):
 
 def argsort(x, /, *, axis=-1, descending=False, stable=True):
     """The indices, int64, that put x in order along ``axis``; equal elements keep their order, NaN
-    is greatest."""
+    is greatest. Complex numbers are ordered by their real parts, equal ones by the imaginary."""
     check_array("argsort", x)
     axis = axis_of(x.ndim, axis)
     if x.size == 0:
         return filled(x._context, dt.int64, x.shape, 0)
+    if dt.is_complex(x.dtype):
+        first = argsort(imag(x), axis=axis, descending=descending)
+        then = argsort(take_along_axis(real(x), first, axis=axis), axis=axis,
+                       descending=descending)
+        return take_along_axis(first, then, axis=axis)
     return cast(_core.sort(axis, descending, True, x), dt.int64)
 
 
 def sort(x, /, *, axis=-1, descending=False, stable=True):
-    """x in order along ``axis``; NaN is greatest."""
+    """x in order along ``axis``, that of ``argsort``."""
     check_array("sort", x)
     axis = axis_of(x.ndim, axis)
+    if dt.is_complex(x.dtype) and x.size:
+        return take_along_axis(x, argsort(x, axis=axis, descending=descending), axis=axis)
     return _core.sort(axis, descending, False, x) if x.size else _share(x)
 
 
@@ -284,6 +293,8 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
     if sorter is not None:
         x1 = take(x1, sorter, axis=0)
     dtype = dt.promote(x1.dtype, x2.dtype)
+    if dt.is_complex(dtype):
+        raise TypeError("searchsorted: expected real numbers, got complex ones")
     if x2.size == 0:
         return filled(x1._context, dt.int64, x2.shape, 0)
     made = _core.searchsorted(_sortable(cast(x1, dtype)), _sortable(cast(x2, dtype)),

@@ -1,6 +1,6 @@
 """The standard's linear algebra. Products and norms are computed on the device; factorisations, of
-which ops has none, on the host in double precision (src/linalg.c). eig and eigvals raise
-Unsupported, as there are no complex numbers."""
+which ops has none, on the host in double precision (src/linalg.c), those of real matrices. eig and
+eigvals raise Unsupported."""
 import builtins as _builtins
 import math as _math
 from collections import namedtuple as _namedtuple
@@ -9,7 +9,7 @@ from . import _core
 from . import _dtypes as dt
 from ._create import cast, eye, filled
 from ._device import Unsupported
-from ._elementwise import abs, check_array, exp, sqrt, where
+from ._elementwise import abs, check_array, conj, exp, imag, real, sqrt, squared, where
 from ._linear import matmul, tensordot, vecdot
 from ._index import take_along_axis
 from ._move import (axes_of, axis_of, broadcast_arrays, broadcast_shapes, concat, matrix_transpose,
@@ -82,7 +82,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """The norm of order ``ord`` along ``axis`` (None: of all elements): inf, -inf, 0 (how many are
     not 0) or a number."""
     check_array("vector_norm", x)
-    if not dt.is_float(x.dtype):
+    if not dt.is_inexact(x.dtype):
         raise TypeError(f"vector_norm: expected floats, got an array of {x.dtype}")
     axes = axes_of(x.ndim, axis)
     size = abs(x)
@@ -91,11 +91,11 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     if ord == -_math.inf:
         return min(size, axis=axes, keepdims=keepdims)
     if ord == 0:
-        return sum(cast(size != 0, x.dtype), axis=axes, keepdims=keepdims)
+        return sum(cast(size != 0, size.dtype), axis=axes, keepdims=keepdims)
     if ord == 1:
         return sum(size, axis=axes, keepdims=keepdims)
     if ord == 2:
-        return sqrt(sum(x * x, axis=axes, keepdims=keepdims))
+        return sqrt(sum(squared(x), axis=axes, keepdims=keepdims))
     return sum(size ** float(ord), axis=axes, keepdims=keepdims) ** (1.0 / ord)
 
 
@@ -104,7 +104,7 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
     check_array("matrix_norm", x)
     size = abs(x)
     if ord == "fro":
-        return sqrt(sum(x * x, axis=(-2, -1), keepdims=keepdims))
+        return sqrt(sum(squared(x), axis=(-2, -1), keepdims=keepdims))
     if ord in (1, -1, _math.inf, -_math.inf):
         first, second = (-2, -1) if ord in (1, -1) else (-1, -2)
         extreme = max if ord > 0 else min
@@ -217,9 +217,9 @@ def qr(x, /, *, mode="reduced"):
 
 
 def eig(x, /):
-    """Raises Unsupported: the results are complex. ``eigh`` takes symmetric matrices."""
-    raise Unsupported("eig: expected a device with complex numbers, which halyard has not: eigh "
-                      "and svd are there")
+    """Raises Unsupported. ``eigh`` takes symmetric matrices."""
+    raise Unsupported("eig: halyard has no eigenvalues of matrices that are not symmetric: eigh and "
+                      "svd are there")
 
 
 def eigvals(x, /):

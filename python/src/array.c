@@ -13,6 +13,16 @@ core_hooks core_hook;
 
 PyObject *core_wrap(context_object *context, ops_array *array)
 {
+    return core_wrap_parts(context, array, false);
+}
+
+PyObject *core_wrap_like(const array_object *x, ops_array *array)
+{
+    return core_wrap_parts(x->context, array, x->is_complex);
+}
+
+PyObject *core_wrap_parts(context_object *context, ops_array *array, bool is_complex)
+{
     if (!array) {
         return core_raise(HAL_ERROR_INVALID_ARGUMENT);
     }
@@ -23,6 +33,7 @@ PyObject *core_wrap(context_object *context, ops_array *array)
     }
     made->array = array;
     made->context = context;
+    made->is_complex = is_complex;
     Py_INCREF((PyObject *)context);
     return (PyObject *)made;
 }
@@ -52,7 +63,7 @@ static PyObject *array_shape(PyObject *object, void *unused)
 {
     (void)unused;
     const ops_array *array = ((array_object *)object)->array;
-    const uint32_t rank = ops_array_get_rank(array);
+    const uint32_t rank = core_rank((array_object *)object);
     PyObject *shape = PyTuple_New(rank);
     for (uint32_t i = 0; shape && i < rank; i++) {
         PyTuple_SetItem(shape, i, PyLong_FromLongLong(ops_array_get_length(array, (int32_t)i)));
@@ -63,20 +74,19 @@ static PyObject *array_shape(PyObject *object, void *unused)
 static PyObject *array_ndim(PyObject *object, void *unused)
 {
     (void)unused;
-    return PyLong_FromUnsignedLong(ops_array_get_rank(((array_object *)object)->array));
+    return PyLong_FromUnsignedLong(core_rank((array_object *)object));
 }
 
 static PyObject *array_size(PyObject *object, void *unused)
 {
     (void)unused;
-    return PyLong_FromLongLong(ops_array_get_element_count(((array_object *)object)->array));
+    return PyLong_FromLongLong(core_count((array_object *)object));
 }
 
 static PyObject *array_dtype(PyObject *object, void *unused)
 {
     (void)unused;
-    PyObject *dtype =
-        PyTuple_GetItem(core_hook.dtypes, ops_array_get_type(((array_object *)object)->array));
+    PyObject *dtype = PyTuple_GetItem(core_hook.dtypes, core_dtype((array_object *)object));
     Py_XINCREF(dtype);
     return dtype;
 }
@@ -101,7 +111,7 @@ static PyObject *array_context(PyObject *object, void *unused)
 static PyObject *array_type_number(PyObject *object, void *unused)
 {
     (void)unused;
-    return PyLong_FromLong(ops_array_get_type(((array_object *)object)->array));
+    return PyLong_FromLong(core_dtype((array_object *)object));
 }
 
 static PyGetSetDef array_properties[] = {
@@ -132,6 +142,42 @@ typedef struct array_operator {
     uint32_t types;
     bool takes_scalar;
 } array_operator;
+
+/* The function of complex numbers, OPS_COMPLEX_BINARY_COUNT without one. */
+static ops_complex_binary_function complex_function(ops_binary_function function)
+{
+    switch (function) {
+    case OPS_ADD:
+        return OPS_COMPLEX_ADD;
+    case OPS_SUB:
+        return OPS_COMPLEX_SUB;
+    case OPS_MUL:
+        return OPS_COMPLEX_MUL;
+    case OPS_DIV:
+        return OPS_COMPLEX_DIV;
+    case OPS_POW:
+        return OPS_COMPLEX_POW;
+    case OPS_EQ:
+        return OPS_COMPLEX_EQ;
+    case OPS_NE:
+        return OPS_COMPLEX_NE;
+    default:
+        return OPS_COMPLEX_BINARY_COUNT;
+    }
+}
+
+PyObject *core_complex_binary(const array_object *x, const array_object *y,
+                              ops_binary_function function)
+{
+    const ops_complex_binary_function complex = complex_function(function);
+    if (complex == OPS_COMPLEX_BINARY_COUNT) {
+        PyErr_Format(PyExc_TypeError, "%s: expected real numbers, got complex ones",
+                     ops_binary_name(function));
+        return NULL;
+    }
+    return core_wrap_parts(x->context, ops_complex_binary(complex, x->array, y->array),
+                           complex < OPS_COMPLEX_EQ);
+}
 
 /* A number that the type holds exactly: then ops rounds nothing. Floats round as ops does. */
 static bool scalar_value(PyObject *number, hal_type type, double *value)
@@ -171,12 +217,19 @@ static PyObject *operate(const array_operator *operator, PyObject * x, PyObject 
     const bool is_x = Py_TYPE(x) == core_array_type, is_y = Py_TYPE(y) == core_array_type;
     array_object *const owner = (array_object *)(is_x ? x : y);
     const hal_type type = ops_array_get_type(owner->array);
-    if ((operator->types>> type) & 1) {
+    if (owner->is_complex) {
+        const array_object *const other = (array_object *)y;
+        if ((operator->types>> type) & 1 && is_x && is_y &&
+            core_dtype(other) == core_dtype(owner) && other->context == owner->context &&
+            complex_function(operator->function) != OPS_COMPLEX_BINARY_COUNT) {
+            return core_complex_binary(owner, other, operator->function);
+        }
+    } else if ((operator->types>> type) & 1) {
         ops_array *const left = is_x ? ((array_object *)x)->array : NULL;
         ops_array *const right = is_y ? ((array_object *)y)->array : NULL;
         double value = 0;
         if (is_x && is_y) {
-            if (ops_array_get_type(right) == type &&
+            if (core_dtype((array_object *)y) == (int)type &&
                 ((array_object *)y)->context == owner->context) {
                 return core_wrap(owner->context, ops_array_binary(operator->function, left, right));
             }
@@ -197,7 +250,7 @@ static PyObject *take_in_place(const char *name, PyObject *x, PyObject *made)
     }
     array_object *self = (array_object *)x, *result = (array_object *)made;
     const uint32_t rank = ops_array_get_rank(self->array);
-    bool same = ops_array_get_type(self->array) == ops_array_get_type(result->array) &&
+    bool same = core_dtype(self) == core_dtype(result) &&
                 rank == ops_array_get_rank(result->array) && self->context == result->context;
     for (uint32_t i = 0; same && i < rank; i++) {
         same = ops_array_get_length(self->array, (int32_t)i) ==
@@ -224,10 +277,10 @@ static PyObject *take_in_place(const char *name, PyObject *x, PyObject *made)
     {                                                                                         \
         return operate(&name##_operator, x, y);                                               \
     }
-#define ARITHMETIC(name, FUNCTION, TYPES, SCALAR)              \
-    OPERATOR(name, FUNCTION, TYPES, SCALAR)                    \
-    static PyObject *in_place_##name(PyObject *x, PyObject *y) \
-    {                                                          \
+#define ARITHMETIC(name, FUNCTION, TYPES, SCALAR)                        \
+    OPERATOR(name, FUNCTION, TYPES, SCALAR)                              \
+    static PyObject *in_place_##name(PyObject *x, PyObject *y)           \
+    {                                                                    \
         return take_in_place(#name, x, operate(&name##_operator, x, y)); \
     }
 
@@ -303,11 +356,14 @@ static PyObject *unary(PyObject *object, ops_unary_function function, uint32_t t
 {
     array_object *self = (array_object *)object;
     const hal_type type = ops_array_get_type(self->array);
+    if (self->is_complex && function == OPS_ABS) {
+        return core_wrap(self->context, ops_complex_unary(OPS_COMPLEX_ABS, self->array));
+    }
     if (((types >> type) & 1) == 0) {
         PyErr_Format(PyExc_TypeError, "%s: the dtype of the array is not allowed", name);
         return NULL;
     }
-    return core_wrap(self->context, ops_array_unary(function, self->array));
+    return core_wrap_like(self, ops_array_unary(function, self->array));
 }
 
 static PyObject *operator_negative(PyObject *x)
@@ -359,17 +415,21 @@ static int array_get_buffer(PyObject *object, Py_buffer *view, int flags)
         [HAL_TYPE_U64] = "Q",  [HAL_TYPE_F16] = "e", [HAL_TYPE_F32] = "f", [HAL_TYPE_F64] = "d"};
     array_object *self = (array_object *)object;
     const hal_type type = ops_array_get_type(self->array);
+    const char *format = formats[type];
     view->obj = NULL;
     if (flags & PyBUF_WRITABLE) {
         PyErr_SetString(PyExc_BufferError, "the elements of a halyard.Array are read-only");
         return -1;
     }
-    if (!formats[type]) {
+    if (self->is_complex) {
+        format = type == HAL_TYPE_F32 ? "Zf" : "Zd";
+    }
+    if (!format) {
         PyErr_SetString(PyExc_BufferError, "the dtype has no format in the buffer protocol");
         return -1;
     }
-    const size_t size = core_type_bytes(type);
-    const size_t bytes = (size_t)ops_array_get_element_count(self->array) * size;
+    const size_t size = core_type_bytes(core_dtype(self));
+    const size_t bytes = (size_t)core_count(self) * size;
     array_view *memory = PyMem_Malloc(sizeof *memory + bytes);
     if (!memory) {
         PyErr_NoMemory();
@@ -379,7 +439,7 @@ static int array_get_buffer(PyObject *object, Py_buffer *view, int flags)
         PyMem_Free(memory);
         return -1;
     }
-    const uint32_t rank = ops_array_get_rank(self->array);
+    const uint32_t rank = core_rank(self);
     Py_ssize_t stride = (Py_ssize_t)size;
     for (uint32_t i = rank; i-- > 0;) {
         memory->shape[i] = (Py_ssize_t)ops_array_get_length(self->array, (int32_t)i);
@@ -393,7 +453,7 @@ static int array_get_buffer(PyObject *object, Py_buffer *view, int flags)
                     .itemsize = (Py_ssize_t)size,
                     .readonly = 1,
                     .ndim = (int)rank,
-                    .format = flags & PyBUF_FORMAT ? (char *)formats[type] : NULL,
+                    .format = flags & PyBUF_FORMAT ? (char *)format : NULL,
                     .shape = flags & PyBUF_ND ? memory->shape : NULL,
                     .strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? memory->strides : NULL,
                     .internal = memory};

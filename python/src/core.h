@@ -16,11 +16,37 @@ typedef struct context_object {
     PyObject *owner; /* the halyard.Device, or null */
 } context_object;
 
-/* A reference to an array. Assignment to elements replaces `array`. */
+/* A reference to an array. Assignment to elements replaces `array`. That of complex numbers has a
+ * last axis of length 2 (ops/complex.h), which Python does not see. */
 typedef struct array_object {
     PyObject_HEAD ops_array *array;
     context_object *context; /* a reference */
+    bool is_complex;
 } array_object;
+
+/* The number of a dtype: a hal_type, with this bit for complex numbers of such parts. */
+#define CORE_COMPLEX 32
+
+static inline hal_type core_part_type(int dtype)
+{
+    return (hal_type)(dtype & ~CORE_COMPLEX);
+}
+
+static inline int core_dtype(const array_object *x)
+{
+    return (int)ops_array_get_type(x->array) | (x->is_complex ? CORE_COMPLEX : 0);
+}
+
+/* Axes, and elements, that Python sees. */
+static inline uint32_t core_rank(const array_object *x)
+{
+    return ops_array_get_rank(x->array) - x->is_complex;
+}
+
+static inline int64_t core_count(const array_object *x)
+{
+    return ops_array_get_element_count(x->array) >> x->is_complex;
+}
 
 extern PyTypeObject *core_context_type, *core_array_type;
 
@@ -33,14 +59,26 @@ typedef struct core_hooks {
 } core_hooks;
 extern core_hooks core_hook;
 
-/* Bytes of an element. */
-size_t core_type_bytes(hal_type type);
+/* Bytes of an element of a dtype. */
+size_t core_type_bytes(int dtype);
+
+/* A function of two arrays of complex numbers of one dtype; TypeError if there is none. */
+PyObject *core_complex_binary(const array_object *x, const array_object *y,
+                              ops_binary_function function);
 
 /* Sets hal's message as an exception of the status, and returns null. */
 PyObject *core_raise(hal_status status);
 
 /* Wraps an array, whose reference it takes; null raises hal's message. */
 PyObject *core_wrap(context_object *context, ops_array *array);
+
+/* The same for an array of complex numbers where `is_complex` is set, and for one of x's kind. */
+PyObject *core_wrap_parts(context_object *context, ops_array *array, bool is_complex);
+PyObject *core_wrap_like(const array_object *x, ops_array *array);
+
+/* A view with a last axis of length 1, for operations with arrays of complex numbers. The caller's
+ * reference; null as ops reports. */
+ops_array *core_spread(const array_object *x);
 
 /* The array of a Python object, or null with TypeError. */
 array_object *core_array(PyObject *object);
@@ -62,6 +100,6 @@ bool core_array_ready(PyObject *module);
 bool core_context_ready(PyObject *module);
 
 extern PyMethodDef core_operation_methods[], core_host_methods[], core_dlpack_methods[],
-    core_linalg_methods[], core_graph_methods[], core_quick_methods[];
+    core_linalg_methods[], core_graph_methods[], core_quick_methods[], core_complex_methods[];
 
 #endif

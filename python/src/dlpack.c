@@ -58,6 +58,12 @@ static PyObject *dlpack_export(PyObject *module, PyObject *arguments)
         status = has_stream ? ops_tensor_to_dlpack_stream(ops, &tensor, stream, &managed)
                             : ops_tensor_to_dlpack(ops, &tensor, copy, &managed);
     }
+    if (status == HAL_OK && x->is_complex) {
+        status = ops_dlpack_join_parts(managed);
+        if (status != HAL_OK) {
+            managed->destroy(managed);
+        }
+    }
     if (status != HAL_OK) {
         return core_raise(status);
     }
@@ -140,15 +146,17 @@ static PyObject *dlpack_import(PyObject *module, PyObject *arguments)
                      managed->major);
         return NULL;
     }
+    const ops_dlpack_tensor *source = managed ? &managed->tensor : &legacy->tensor;
+    const bool is_complex = source->type.code == OPS_DLPACK_COMPLEX; /* an import may end it */
     ops_tensor tensor;
-    const hal_status status =
-        tensor_import(context, managed ? &managed->tensor : &legacy->tensor, copy,
-                      managed ? managed_release : legacy_release, pointer, &tensor);
+    const hal_status status = tensor_import(
+        context, source, copy, managed ? managed_release : legacy_release, pointer, &tensor);
     if (status != HAL_OK) {
         return core_raise(status);
     }
     PyCapsule_SetName(capsule, versioned ? "used_dltensor_versioned" : "used_dltensor");
-    PyObject *made = core_wrap(context, ops_array_from_tensor(context->ops, &tensor));
+    PyObject *made =
+        core_wrap_parts(context, ops_array_from_tensor(context->ops, &tensor), is_complex);
     ops_tensor_release(&tensor);
     return made;
 }
@@ -165,9 +173,9 @@ static PyObject *dlpack_device(PyObject *module, PyObject *object)
     const ops_dlpack_device device = ops_dlpack_device_of(ops);
     int64_t stream = 0;
     const hal_status status = ops_dlpack_get_stream(ops, &stream);
-    return status == HAL_OK ? Py_BuildValue("iiL", (int)device.kind, (int)device.index,
-                                            (long long)stream)
-                            : core_raise(status);
+    return status == HAL_OK
+               ? Py_BuildValue("iiL", (int)device.kind, (int)device.index, (long long)stream)
+               : core_raise(status);
 }
 
 PyMethodDef core_dlpack_methods[] = {

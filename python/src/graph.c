@@ -113,9 +113,9 @@ static PyObject *graph_end(PyObject *module, PyObject *arguments)
     const int input_count = arrays_take(inputs, context, from);
     const int output_count = input_count < 0 ? -1 : arrays_take(outputs, context, to);
     ops_graph *graph = NULL;
-    const hal_status status = ops_graph_end(
-        context->ops, from, output_count < 0 ? 0 : (uint32_t)input_count, to,
-        output_count < 0 ? 0 : (uint32_t)output_count, &graph);
+    const hal_status status =
+        ops_graph_end(context->ops, from, output_count < 0 ? 0 : (uint32_t)input_count, to,
+                      output_count < 0 ? 0 : (uint32_t)output_count, &graph);
     if (output_count < 0) { /* the recording is dropped */
         ops_graph_destroy(graph);
         return NULL;
@@ -160,8 +160,8 @@ static PyObject *kernel_create(PyObject *module, PyObject *arguments)
     Py_BEGIN_ALLOW_THREADS status =
         hal_kernel_create_built(context->device, builder, NULL, &kernel);
     Py_END_ALLOW_THREADS return status == HAL_OK
-                                    ? kept_wrap("halyard.kernel", context, NULL, kernel)
-                                    : core_raise(status);
+        ? kept_wrap("halyard.kernel", context, NULL, kernel)
+        : core_raise(status);
 }
 
 /* The range of an array's elements, which are row-major from the start of its buffer. */
@@ -179,7 +179,7 @@ static hal_status input_range(ops_array **array, hal_range *range, ops_array **c
         *copy = ops_array_copy(*array);
         HAL_TRY(ops_array_get_tensor(*copy, &tensor));
     }
-    const uint64_t bytes = (uint64_t)next * core_type_bytes(tensor.type);
+    const uint64_t bytes = (uint64_t)next * core_type_bytes((int)tensor.type);
     *range = bytes ? (hal_range){tensor.buffer, 0, bytes} : (hal_range){0};
     return HAL_OK;
 }
@@ -232,9 +232,8 @@ static PyObject *kernel_dispatch(const kept_object *kept, const uint32_t grid[3]
     for (uint32_t i = 0; i < count; i++) {
         ranges[i] = bindings[i].range;
     }
-    const hal_status status =
-        hal_queue_dispatch(kept->context->queue, kept->kernel, grid, ranges, count, scalars->buf,
-                           (uint32_t)scalars->len);
+    const hal_status status = hal_queue_dispatch(kept->context->queue, kept->kernel, grid, ranges,
+                                                 count, scalars->buf, (uint32_t)scalars->len);
     if (status != HAL_OK) {
         return core_raise(status);
     }

@@ -8,8 +8,7 @@
 /* Reads an array into memory that the caller frees; null with an exception. */
 static void *elements_read(array_object *x)
 {
-    const size_t bytes = (size_t)ops_array_get_element_count(x->array) *
-                         core_type_bytes(ops_array_get_type(x->array));
+    const size_t bytes = (size_t)core_count(x) * core_type_bytes(core_dtype(x));
     void *elements = PyMem_Malloc(bytes + 1);
     if (!elements) {
         return PyErr_NoMemory();
@@ -21,8 +20,9 @@ static void *elements_read(array_object *x)
     return elements;
 }
 
-static PyObject *element_load(hal_type type, const void *element)
+static PyObject *element_load(int dtype, const void *element)
 {
+    const hal_type type = core_part_type(dtype);
     union {
         int8_t i8;
         int16_t i16;
@@ -35,7 +35,19 @@ static PyObject *element_load(hal_type type, const void *element)
         float f32;
         double f64;
     } value;
-    memcpy(&value, element, core_type_bytes(type));
+    if (dtype & CORE_COMPLEX) {
+        float narrow[2];
+        double parts[2];
+        memcpy(narrow, element, sizeof narrow);
+        if (type == HAL_TYPE_F64) {
+            memcpy(parts, element, sizeof parts);
+        } else {
+            parts[0] = (double)narrow[0];
+            parts[1] = (double)narrow[1];
+        }
+        return PyComplex_FromDoubles(parts[0], parts[1]);
+    }
+    memcpy(&value, element, core_type_bytes((int)type));
     switch (type) {
     case HAL_TYPE_BOOL:
         return PyBool_FromLong(value.u8);
@@ -73,12 +85,12 @@ static PyObject *host_values(PyObject *module, PyObject *object)
     if (!elements) {
         return NULL;
     }
-    const hal_type type = ops_array_get_type(x->array);
-    const size_t size = core_type_bytes(type);
-    const int64_t count = ops_array_get_element_count(x->array);
+    const int dtype = core_dtype(x);
+    const size_t size = core_type_bytes(dtype);
+    const int64_t count = core_count(x);
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (int64_t i = 0; list && i < count; i++) {
-        PyObject *number = element_load(type, elements + (size_t)i * size);
+        PyObject *number = element_load(dtype, elements + (size_t)i * size);
         if (!number || PyList_SetItem(list, (Py_ssize_t)i, number) != 0) {
             Py_CLEAR(list);
         }
@@ -91,11 +103,11 @@ static PyObject *host_item(PyObject *module, PyObject *object)
 {
     (void)module;
     array_object *x = core_array(object);
-    char element[8];
-    if (!x || !core_read(x, element, core_type_bytes(ops_array_get_type(x->array)))) {
+    char element[16];
+    if (!x || !core_read(x, element, core_type_bytes(core_dtype(x)))) {
         return NULL;
     }
-    return element_load(ops_array_get_type(x->array), element);
+    return element_load(core_dtype(x), element);
 }
 
 static PyObject *indices_wrap(context_object *context, uint32_t rank, const int64_t *shape,
@@ -194,7 +206,7 @@ static PyObject *host_searchsorted(PyObject *module, PyObject *arguments)
         return NULL;
     }
     const hal_type type = ops_array_get_type(x->array);
-    const size_t size = core_type_bytes(type);
+    const size_t size = core_type_bytes((int)type);
     const int64_t length = ops_array_get_element_count(x->array);
     const int64_t count = ops_array_get_element_count(values->array);
     char *sorted = elements_read(x), *wanted = sorted ? elements_read(values) : NULL;

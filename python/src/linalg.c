@@ -295,7 +295,7 @@ static double *stack_read(array_object *x, int64_t shape[3])
         return (double *)(void *)PyErr_NoMemory();
     }
     /* Narrow elements are read to the upper half, from which they are widened. */
-    const size_t size = core_type_bytes(type);
+    const size_t size = core_type_bytes((int)type);
     char *elements = (char *)values + (size_t)count * (sizeof *values - size);
     if (!core_read(x, elements, (size_t)count * size)) {
         PyMem_Free(values);

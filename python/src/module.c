@@ -2,12 +2,13 @@
  * one file serves every later version. */
 #include "core.h"
 
-size_t core_type_bytes(hal_type type)
+size_t core_type_bytes(int dtype)
 {
 #define BYTES(NAME, number, since, name, bytes, ...) [HAL_TYPE_##NAME] = (bytes),
     static const uint8_t sizes[HAL_TYPE_COUNT] = {HAL_TYPE_TABLE(BYTES)};
 #undef BYTES
-    return type < HAL_TYPE_COUNT ? sizes[type] : 0;
+    const hal_type type = core_part_type(dtype);
+    return type < HAL_TYPE_COUNT ? (size_t)sizes[type] << (dtype & CORE_COMPLEX ? 1 : 0) : 0;
 }
 
 static PyObject *module_set_hooks(PyObject *module, PyObject *arguments)
@@ -111,6 +112,11 @@ static const char *binary_name(unsigned function)
     return ops_binary_name((ops_binary_function)function);
 }
 
+static const char *complex_name(unsigned function)
+{
+    return ops_complex_unary_name((ops_complex_unary_function)function);
+}
+
 PyMODINIT_FUNC PyInit__core(void)
 {
     PyObject *module = PyModule_Create(&module_definition);
@@ -121,8 +127,10 @@ PyMODINIT_FUNC PyInit__core(void)
         PyModule_AddFunctions(module, core_dlpack_methods) != 0 ||
         PyModule_AddFunctions(module, core_graph_methods) != 0 ||
         PyModule_AddFunctions(module, core_quick_methods) != 0 ||
+        PyModule_AddFunctions(module, core_complex_methods) != 0 ||
         !module_add_functions(module, "UNARY", OPS_UNARY_COUNT, unary_name) ||
-        !module_add_functions(module, "BINARY", OPS_BINARY_COUNT, binary_name)) {
+        !module_add_functions(module, "BINARY", OPS_BINARY_COUNT, binary_name) ||
+        !module_add_functions(module, "COMPLEX", OPS_COMPLEX_UNARY_COUNT, complex_name)) {
         Py_XDECREF(module);
         return NULL;
     }

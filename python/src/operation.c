@@ -28,18 +28,32 @@ int core_sequence(PyObject *sequence, int64_t values[OPS_MAX_RANK])
     return (int)count;
 }
 
-/* Parses (context, type, shape). */
+/* Appends the axis of the parts to a shape of complex numbers. False with an exception. */
+static bool shape_spread(bool is_complex, int64_t shape[OPS_MAX_RANK], int *rank)
+{
+    if (is_complex && *rank == OPS_MAX_RANK) {
+        PyErr_Format(PyExc_ValueError, "expected at most %d axes of complex numbers, got %d",
+                     (int)OPS_MAX_RANK - 1, *rank);
+        return false;
+    }
+    if (is_complex && *rank >= 0) {
+        shape[(*rank)++] = 2;
+    }
+    return *rank >= 0;
+}
+
+/* Parses (context, dtype, shape). Of complex numbers the shape gets the axis of the parts. */
 static bool shaped_parse(PyObject *arguments, const char *format, context_object **context,
-                         int *type, int64_t shape[OPS_MAX_RANK], int *rank, void *first,
+                         int *dtype, int64_t shape[OPS_MAX_RANK], int *rank, void *first,
                          void *second, void *third)
 {
     PyObject *sequence = NULL;
-    if (!PyArg_ParseTuple(arguments, format, core_context_type, context, type, &sequence, first,
+    if (!PyArg_ParseTuple(arguments, format, core_context_type, context, dtype, &sequence, first,
                           second, third)) {
         return false;
     }
     *rank = core_sequence(sequence, shape);
-    return *rank >= 0;
+    return shape_spread(*dtype & CORE_COMPLEX, shape, rank);
 }
 
 /* ---- Creation ---- */
@@ -48,23 +62,25 @@ static PyObject *operation_from_buffer(PyObject *module, PyObject *arguments)
 {
     (void)module;
     context_object *context;
-    int type, rank;
+    int dtype, rank;
     int64_t shape[OPS_MAX_RANK];
     Py_buffer buffer;
-    if (!shaped_parse(arguments, "O!iOy*", &context, &type, shape, &rank, &buffer, NULL, NULL)) {
+    if (!shaped_parse(arguments, "O!iOy*", &context, &dtype, shape, &rank, &buffer, NULL, NULL)) {
         return NULL;
     }
-    uint64_t count = 1;
+    const hal_type type = core_part_type(dtype);
+    uint64_t bytes = core_type_bytes((int)type);
     for (int i = 0; i < rank; i++) {
-        count *= (uint64_t)shape[i];
+        bytes *= (uint64_t)shape[i];
     }
     PyObject *made = NULL;
-    if (count * core_type_bytes((hal_type)type) != (uint64_t)buffer.len) {
+    if (bytes != (uint64_t)buffer.len) {
         PyErr_Format(PyExc_ValueError, "the buffer has %zd bytes, the shape needs %llu", buffer.len,
-                     (unsigned long long)(count * core_type_bytes((hal_type)type)));
+                     (unsigned long long)bytes);
     } else {
-        made = core_wrap(context, ops_array_from_host(context->ops, (hal_type)type, (uint32_t)rank,
-                                                      shape, buffer.buf));
+        made = core_wrap_parts(
+            context, ops_array_from_host(context->ops, type, (uint32_t)rank, shape, buffer.buf),
+            dtype & CORE_COMPLEX);
     }
     PyBuffer_Release(&buffer);
     return made;
@@ -77,7 +93,7 @@ static bool element_store(hal_type type, PyObject *number, void *element)
         const double value = PyFloat_AsDouble(number);
         const float narrow = (float)value;
         memcpy(element, type == HAL_TYPE_F32 ? (const void *)&narrow : (const void *)&value,
-               core_type_bytes(type));
+               core_type_bytes((int)type));
         return !(value == -1 && PyErr_Occurred());
     }
     if (type == HAL_TYPE_BOOL) {
@@ -121,34 +137,49 @@ static bool element_store(hal_type type, PyObject *number, void *element)
         PyErr_Format(PyExc_OverflowError, "%lld is out of the range of the dtype", whole);
         return false;
     }
-    memcpy(element, &whole, core_type_bytes(type)); /* little-endian */
+    memcpy(element, &whole, core_type_bytes((int)type)); /* little-endian */
     return true;
+}
+
+/* The same for an element of a dtype. */
+static bool number_store(int dtype, PyObject *number, char *element)
+{
+    const hal_type type = core_part_type(dtype);
+    if (!(dtype & CORE_COMPLEX)) {
+        return element_store(type, number, element);
+    }
+    const double parts[2] = {PyComplex_RealAsDouble(number), PyComplex_ImagAsDouble(number)};
+    const float narrow[2] = {(float)parts[0], (float)parts[1]};
+    memcpy(element, type == HAL_TYPE_F32 ? (const void *)narrow : (const void *)parts,
+           core_type_bytes(dtype));
+    return !PyErr_Occurred();
 }
 
 static PyObject *operation_from_list(PyObject *module, PyObject *arguments)
 {
     (void)module;
     context_object *context;
-    int type, rank;
+    int dtype, rank;
     int64_t shape[OPS_MAX_RANK];
     PyObject *list;
-    if (!shaped_parse(arguments, "O!iOO", &context, &type, shape, &rank, &list, NULL, NULL)) {
+    if (!shaped_parse(arguments, "O!iOO", &context, &dtype, shape, &rank, &list, NULL, NULL)) {
         return NULL;
     }
     const Py_ssize_t count = PyList_Size(list);
-    const size_t size = core_type_bytes((hal_type)type);
+    const size_t size = core_type_bytes(dtype);
     char *elements = count >= 0 ? PyMem_Malloc((size_t)(count + 1) * size) : NULL;
     if (!elements) {
         return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
     bool stored = true;
     for (Py_ssize_t i = 0; stored && i < count; i++) {
-        stored =
-            element_store((hal_type)type, PyList_GetItem(list, i), elements + (size_t)i * size);
+        stored = number_store(dtype, PyList_GetItem(list, i), elements + (size_t)i * size);
     }
     PyObject *made = stored
-                         ? core_wrap(context, ops_array_from_host(context->ops, (hal_type)type,
-                                                                  (uint32_t)rank, shape, elements))
+                         ? core_wrap_parts(context,
+                                           ops_array_from_host(context->ops, core_part_type(dtype),
+                                                               (uint32_t)rank, shape, elements),
+                                           dtype & CORE_COMPLEX)
                          : NULL;
     PyMem_Free(elements);
     return made;
@@ -158,14 +189,27 @@ static PyObject *operation_full(PyObject *module, PyObject *arguments)
 {
     (void)module;
     context_object *context;
-    int type, rank;
+    int dtype, rank;
     int64_t shape[OPS_MAX_RANK];
-    double value;
-    if (!shaped_parse(arguments, "O!iOd", &context, &type, shape, &rank, &value, NULL, NULL)) {
+    PyObject *number;
+    if (!shaped_parse(arguments, "O!iOO", &context, &dtype, shape, &rank, &number, NULL, NULL)) {
         return NULL;
     }
-    return core_wrap(context,
-                     ops_array_full(context->ops, (hal_type)type, (uint32_t)rank, shape, value));
+    if (!(dtype & CORE_COMPLEX)) {
+        const double value = PyFloat_AsDouble(number);
+        return PyErr_Occurred() ? NULL
+                                : core_wrap(context, ops_array_full(context->ops, (hal_type)dtype,
+                                                                    (uint32_t)rank, shape, value));
+    }
+    const int64_t two = 2;
+    char element[16];
+    if (!number_store(dtype, number, element)) {
+        return NULL;
+    }
+    ops_array *one = ops_array_from_host(context->ops, core_part_type(dtype), 1, &two, element);
+    ops_array *made = one ? ops_array_broadcast(one, (uint32_t)rank, shape) : NULL;
+    ops_array_release(one);
+    return core_wrap_parts(context, made, true);
 }
 
 static PyObject *operation_iota(PyObject *module, PyObject *arguments)
@@ -215,7 +259,12 @@ static PyObject *operation_unary(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "iO!", &function, core_array_type, &x)) {
         return NULL;
     }
-    return core_wrap(x->context, ops_array_unary((ops_unary_function)function, x->array));
+    if (x->is_complex && function != OPS_IDENTITY && function != OPS_NEG) {
+        PyErr_Format(PyExc_TypeError, "%s: expected real numbers, got complex ones",
+                     ops_unary_name((ops_unary_function)function));
+        return NULL;
+    }
+    return core_wrap_like(x, ops_array_unary((ops_unary_function)function, x->array));
 }
 
 static bool same_context(const array_object *x, const array_object *y)
@@ -237,6 +286,9 @@ static PyObject *operation_binary(PyObject *module, PyObject *arguments)
         !same_context(x, y)) {
         return NULL;
     }
+    if (x->is_complex && core_dtype(x) == core_dtype(y)) {
+        return core_complex_binary(x, y, (ops_binary_function)function);
+    }
     return core_wrap(x->context,
                      ops_array_binary((ops_binary_function)function, x->array, y->array));
 }
@@ -250,7 +302,10 @@ static PyObject *operation_where(PyObject *module, PyObject *arguments)
         !same_context(condition, x) || !same_context(x, y)) {
         return NULL;
     }
-    return core_wrap(x->context, ops_array_where(condition->array, x->array, y->array));
+    ops_array *wide = x->is_complex ? core_spread(condition) : ops_array_retain(condition->array);
+    PyObject *made = core_wrap_like(x, ops_array_where(wide, x->array, y->array));
+    ops_array_release(wide);
+    return made;
 }
 
 static PyObject *operation_cast(PyObject *module, PyObject *arguments)
@@ -261,7 +316,18 @@ static PyObject *operation_cast(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "iO!", &type, core_array_type, &x)) {
         return NULL;
     }
-    return core_wrap(x->context, ops_array_cast((hal_type)type, x->array));
+    if (x->is_complex && !(type & CORE_COMPLEX)) {
+        PyErr_SetString(PyExc_TypeError,
+                        "complex numbers do not become real ones: take real(x) or imag(x)");
+        return NULL;
+    }
+    ops_array *parts = ops_array_cast(core_part_type(type), x->array);
+    if (x->is_complex == ((type & CORE_COMPLEX) != 0)) {
+        return core_wrap_like(x, parts);
+    }
+    ops_array *made = parts ? ops_complex_join(parts, NULL) : NULL;
+    ops_array_release(parts);
+    return core_wrap_parts(x->context, made, true);
 }
 
 static PyObject *operation_reduce(PyObject *module, PyObject *arguments)
@@ -272,7 +338,8 @@ static PyObject *operation_reduce(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "iipO!", &reduction, &axis, &keep, core_array_type, &x)) {
         return NULL;
     }
-    return core_wrap(x->context, ops_array_reduce((ops_reduction)reduction, axis, keep, x->array));
+    return core_wrap_like(x, (x->is_complex ? ops_complex_reduce : ops_array_reduce)(
+                                 (ops_reduction)reduction, axis, keep, x->array));
 }
 
 static PyObject *operation_softmax(PyObject *module, PyObject *arguments)
@@ -297,7 +364,8 @@ static PyObject *operation_matmul(PyObject *module, PyObject *arguments)
         !same_context(x, y)) {
         return NULL;
     }
-    return core_wrap(x->context, ops_array_matmul(x->array, y->array, precision));
+    return core_wrap_like(
+        x, (x->is_complex ? ops_complex_matmul : ops_array_matmul)(x->array, y->array, precision));
 }
 
 /* ---- Views and moves ---- */
@@ -311,7 +379,7 @@ static PyObject *operation_slice(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "O!iLLL", core_array_type, &x, &axis, &start, &count, &step)) {
         return NULL;
     }
-    return core_wrap(x->context, ops_array_slice(x->array, axis, start, count, step));
+    return core_wrap_like(x, ops_array_slice(x->array, axis, start, count, step));
 }
 
 static PyObject *operation_permute(PyObject *module, PyObject *arguments)
@@ -325,10 +393,14 @@ static PyObject *operation_permute(PyObject *module, PyObject *arguments)
         core_sequence(sequence, axes) < 0) {
         return NULL;
     }
-    for (uint32_t i = 0; i < ops_array_get_rank(x->array); i++) {
+    const uint32_t rank = core_rank(x);
+    for (uint32_t i = 0; i < rank; i++) {
         narrow[i] = (int32_t)axes[i];
     }
-    return core_wrap(x->context, ops_array_permute(x->array, narrow));
+    if (x->is_complex) {
+        narrow[rank] = (int32_t)rank;
+    }
+    return core_wrap_like(x, ops_array_permute(x->array, narrow));
 }
 
 static PyObject *shaped(PyObject *arguments,
@@ -340,8 +412,10 @@ static PyObject *shaped(PyObject *arguments,
     if (!PyArg_ParseTuple(arguments, "O!O", core_array_type, &x, &sequence)) {
         return NULL;
     }
-    const int rank = core_sequence(sequence, shape);
-    return rank < 0 ? NULL : core_wrap(x->context, function(x->array, (uint32_t)rank, shape));
+    int rank = core_sequence(sequence, shape);
+    return shape_spread(x->is_complex, shape, &rank)
+               ? core_wrap_like(x, function(x->array, (uint32_t)rank, shape))
+               : NULL;
 }
 
 static PyObject *operation_reshape(PyObject *module, PyObject *arguments)
@@ -366,7 +440,24 @@ static PyObject *operation_gather(PyObject *module, PyObject *arguments)
         !same_context(x, indices)) {
         return NULL;
     }
-    return core_wrap(x->context, ops_array_gather(axis, x->array, indices->array));
+    return core_wrap_like(x, ops_array_gather(axis, x->array, indices->array));
+}
+
+/* Indices of elements of x: of complex numbers for both parts. The caller's reference. */
+static ops_array *indices_spread(const array_object *x, const array_object *indices)
+{
+    if (!x->is_complex) {
+        return ops_array_retain(indices->array);
+    }
+    int64_t shape[OPS_MAX_RANK];
+    ops_array *spread = core_spread(indices), *made = NULL;
+    const uint32_t rank = ops_array_get_rank(spread);
+    for (uint32_t i = 0; i < rank; i++) {
+        shape[i] = i + 1 < rank ? ops_array_get_length(spread, (int32_t)i) : 2;
+    }
+    made = spread ? ops_array_broadcast(spread, rank, shape) : NULL;
+    ops_array_release(spread);
+    return made;
 }
 
 static PyObject *operation_take_along_axis(PyObject *module, PyObject *arguments)
@@ -379,7 +470,10 @@ static PyObject *operation_take_along_axis(PyObject *module, PyObject *arguments
         !same_context(x, indices)) {
         return NULL;
     }
-    return core_wrap(x->context, ops_array_take_along_axis(axis, x->array, indices->array));
+    ops_array *wide = indices_spread(x, indices);
+    PyObject *made = core_wrap_like(x, ops_array_take_along_axis(axis, x->array, wide));
+    ops_array_release(wide);
+    return made;
 }
 
 static PyObject *operation_scatter(PyObject *module, PyObject *arguments)
@@ -392,8 +486,11 @@ static PyObject *operation_scatter(PyObject *module, PyObject *arguments)
         !same_context(x, indices) || !same_context(x, updates)) {
         return NULL;
     }
-    return core_wrap(x->context, ops_array_scatter(OPS_SCATTER_ASSIGN, axis, x->array,
-                                                   indices->array, updates->array));
+    ops_array *wide = indices_spread(x, indices);
+    PyObject *made = core_wrap_like(
+        x, ops_array_scatter(OPS_SCATTER_ASSIGN, axis, x->array, wide, updates->array));
+    ops_array_release(wide);
+    return made;
 }
 
 static PyObject *operation_scan(PyObject *module, PyObject *arguments)
@@ -404,7 +501,8 @@ static PyObject *operation_scan(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "iiO!", &kind, &axis, core_array_type, &x)) {
         return NULL;
     }
-    return core_wrap(x->context, ops_array_scan((ops_scan_kind)kind, axis, x->array));
+    return core_wrap_like(x, (x->is_complex ? ops_complex_scan
+                                            : ops_array_scan)((ops_scan_kind)kind, axis, x->array));
 }
 
 static PyObject *operation_sort(PyObject *module, PyObject *arguments)
@@ -436,12 +534,13 @@ static PyObject *operation_copy(PyObject *module, PyObject *object)
 {
     (void)module;
     array_object *x = core_array(object);
-    return x ? core_wrap(x->context, ops_array_copy(x->array)) : NULL;
+    return x ? core_wrap_like(x, ops_array_copy(x->array)) : NULL;
 }
 
 /* Reads a list of arrays of one device into memory that the caller frees; null with an exception.
  */
-static ops_array **arrays_read(PyObject *list, context_object **context, uint32_t *count)
+static ops_array **arrays_read(PyObject *list, context_object **context, uint32_t *count,
+                               bool *is_complex)
 {
     const Py_ssize_t length = PyList_Size(list);
     ops_array **arrays = length >= 0 ? PyMem_Malloc((size_t)(length + 1) * sizeof *arrays) : NULL;
@@ -456,6 +555,7 @@ static ops_array **arrays_read(PyObject *list, context_object **context, uint32_
             return NULL;
         }
         *context = array->context;
+        *is_complex = array->is_complex;
         arrays[i] = array->array;
     }
     *count = (uint32_t)length;
@@ -469,14 +569,16 @@ static PyObject *operation_concatenate(PyObject *module, PyObject *arguments)
     PyObject *list;
     context_object *context = NULL;
     uint32_t count = 0;
+    bool is_complex = false;
     if (!PyArg_ParseTuple(arguments, "iO", &axis, &list)) {
         return NULL;
     }
-    ops_array **parts = arrays_read(list, &context, &count);
+    ops_array **parts = arrays_read(list, &context, &count, &is_complex);
     if (!parts) {
         return NULL;
     }
-    PyObject *made = core_wrap(context, ops_array_concatenate(axis, parts, count));
+    PyObject *made =
+        core_wrap_parts(context, ops_array_concatenate(axis, parts, count), is_complex);
     PyMem_Free(parts);
     return made;
 }
@@ -486,7 +588,8 @@ static PyObject *operation_evaluate(PyObject *module, PyObject *list)
     (void)module;
     context_object *context = NULL;
     uint32_t count = 0;
-    ops_array **arrays = arrays_read(list, &context, &count);
+    bool is_complex = false;
+    ops_array **arrays = arrays_read(list, &context, &count, &is_complex);
     if (!arrays) {
         return NULL;
     }
@@ -527,6 +630,7 @@ static PyObject *operation_assign(PyObject *module, PyObject *arguments)
     }
     ops_array *const old = x->array;
     x->array = ops_array_retain(y->array);
+    x->is_complex = y->is_complex;
     ops_array_release(old);
     Py_RETURN_NONE;
 }

@@ -14,15 +14,15 @@ static ops_array *float_array(PyObject *object)
         return NULL;
     }
     ops_array *array = ((array_object *)object)->array;
-    return (FLOATS >> ops_array_get_type(array)) & 1 ? array : NULL;
+    const bool is_complex = ((array_object *)object)->is_complex;
+    return !is_complex && (FLOATS >> ops_array_get_type(array)) & 1 ? array : NULL;
 }
 
 static bool is_pair(PyObject *x, PyObject *y)
 {
     return Py_TYPE(x) == core_array_type && Py_TYPE(y) == core_array_type &&
            ((array_object *)x)->context == ((array_object *)y)->context &&
-           ops_array_get_type(((array_object *)x)->array) ==
-               ops_array_get_type(((array_object *)y)->array);
+           core_dtype((array_object *)x) == core_dtype((array_object *)y);
 }
 
 /* (function, x), x of floats */
@@ -60,11 +60,12 @@ static PyObject *quick_where(PyObject *module, PyObject *const *arguments, Py_ss
         Py_RETURN_NONE;
     }
     array_object *c = (array_object *)arguments[0], *x = (array_object *)arguments[1];
-    if (ops_array_get_type(c->array) != HAL_TYPE_BOOL || c->context != x->context) {
+    if (ops_array_get_type(c->array) != HAL_TYPE_BOOL || c->context != x->context ||
+        x->is_complex) {
         Py_RETURN_NONE;
     }
-    return core_wrap(x->context, ops_array_where(c->array, x->array,
-                                                 ((array_object *)arguments[2])->array));
+    return core_wrap(x->context,
+                     ops_array_where(c->array, x->array, ((array_object *)arguments[2])->array));
 }
 
 /* All axes at once, as one; keepdims makes the shape of ones again. */
@@ -127,13 +128,13 @@ bool core_is_plain_product(PyObject *x, PyObject *y)
 static PyObject *quick_transpose(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
 {
     (void)module;
-    static const int32_t axes[2] = {1, 0};
+    static const int32_t axes[3] = {1, 0, 2}; /* the last one of complex numbers */
     if (count != 1 || Py_TYPE(arguments[0]) != core_array_type ||
-        ops_array_get_rank(((array_object *)arguments[0])->array) != 2) {
+        core_rank((array_object *)arguments[0]) != 2) {
         Py_RETURN_NONE;
     }
     array_object *x = (array_object *)arguments[0];
-    return core_wrap(x->context, ops_array_permute(x->array, axes));
+    return core_wrap_like(x, ops_array_permute(x->array, axes));
 }
 
 /* Takes a part of an axis. False where it is no slice; `made` is the array so far, of which the
@@ -172,12 +173,12 @@ static PyObject *quick_slice(PyObject *module, PyObject *const *arguments, Py_ss
     const bool is_tuple = PyTuple_CheckExact(key);
     const Py_ssize_t parts = is_tuple ? PyTuple_Size(key) : 1;
     ops_array *made = x->array;
-    bool taken = parts <= (Py_ssize_t)ops_array_get_rank(x->array);
+    bool taken = parts <= (Py_ssize_t)core_rank(x);
     for (Py_ssize_t i = 0; taken && i < parts; i++) {
         taken = slice_take(is_tuple ? PyTuple_GetItem(key, i) : key, x->array, &made, (int32_t)i);
     }
     if (taken && made != x->array) {
-        return core_wrap(x->context, made);
+        return core_wrap_like(x, made);
     }
     if (made != x->array) {
         ops_array_release(made);
@@ -185,8 +186,10 @@ static PyObject *quick_slice(PyObject *module, PyObject *const *arguments, Py_ss
     Py_RETURN_NONE;
 }
 
-#define QUICK(name, text) \
-    {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, text " or None"}
+#define QUICK(name, text)                                                        \
+    {                                                                            \
+#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, text " or None" \
+    }
 
 PyMethodDef core_quick_methods[] = {
     QUICK(quick_unary, "(function, x):"),

@@ -26,6 +26,9 @@ extern "C" {
 #define OPS_DLPACK_READ_ONLY UINT64_C(1)
 #define OPS_DLPACK_COPIED UINT64_C(2)
 
+/* The code of complex numbers in ops_dlpack_type. */
+#define OPS_DLPACK_COMPLEX 5
+
 typedef struct ops_dlpack_device { /* DLDevice */
     int32_t kind;
     int32_t index;
@@ -56,7 +59,7 @@ typedef struct ops_dlpack_managed { /* DLManagedTensorVersioned */
 } ops_dlpack_managed;
 
 /* The element type in DLPack's terms, and the reverse: HAL_TYPE_NONE for a type without one here,
- * such as complex numbers, vectors and 4-bit types.
+ * such as vectors, 4-bit types and complex numbers, which are arrays with one axis more here.
  * Threads: any. Errors: none. */
 HAL_API ops_dlpack_type ops_dlpack_type_of(hal_type type);
 HAL_API hal_type ops_dlpack_get_type(ops_dlpack_type type);
@@ -98,7 +101,16 @@ HAL_API hal_status ops_tensor_to_dlpack_stream(ops_context *context, const ops_t
                                                int64_t stream,
                                                HAL_OUT ops_dlpack_managed **managed);
 
-/* Creates a tensor with the elements of `source`, which is memory of the host with any strides.
+/* Makes an export of a complex array (ops/complex.h) one of complex numbers (kDLComplex), without
+ * the axis of the parts.
+ * Ownership: the export stays the caller's. Threads: any, when no other thread uses it.
+ * Errors: INVALID_ARGUMENT for null and for a tensor that is not complex; UNSUPPORTED for strides
+ * that are not those of pairs, and then the export is as before: export a copy. */
+HAL_API hal_status ops_dlpack_join_parts(ops_dlpack_managed *managed);
+
+/* Creates a tensor with the elements of `source`, which is memory of the host with any strides. Of
+ * complex numbers it is a complex array (ops/complex.h), with one axis more, here and in
+ * ops_tensor_share_dlpack.
  * The elements are copied: the source may be destroyed after the call.
  * Ownership: as ops_tensor_create.
  * Threads: the queue's.

@@ -16,6 +16,7 @@
 
 #include <ops/array.h>
 #include <ops/attention.h>
+#include <ops/complex.h>
 #include <ops/convolution.h>
 #include <ops/draw.h>
 #include <ops/gemm.h>

@@ -238,7 +238,8 @@ ops_array *ops_defer(const char *function, ops_operation operation, uint32_t ope
         ops_node_release(node);
         return NULL;
     }
-    if (operation >= OPS_OPERATION_SOFTMAX && operation <= OPS_OPERATION_UPDATE) {
+    if (operation >= OPS_OPERATION_SOFTMAX && operation <= OPS_OPERATION_UPDATE &&
+        !(operation == OPS_OPERATION_CONCATENATE && operation_function == OPS_CONCATENATE_PARTS)) {
         for (uint32_t i = 0; i < count; i++) {
             operands[i]->needs_memory = 1;
         }

@@ -1,6 +1,7 @@
 /* Fusion clusters, see fusion_cluster.h. */
 #include "fusion_cluster.h"
 
+#include "kernels/complex_functions.h"
 #include "kernels/short_functions.h"
 #include "view_map.h"
 
@@ -300,6 +301,11 @@ static hal_ir_value node_emit(hal_ir_builder *b, const ops_array *node, const ha
         return ops_binary_value(b, (ops_binary_function)node->function, in[0], in[1]);
     case OPS_OPERATION_WHERE:
         return hal_ir_select(b, in[0], in[1], in[2]);
+    case OPS_OPERATION_COMPLEX: {
+        hal_ir_value parts[2];
+        ops_complex_values(b, node->function / 2u, in[0], in[1], parts);
+        return parts[node->function % 2u];
+    }
     default:
         return ops_cast_value(b, node->function, in[0]);
     }
@@ -619,12 +625,27 @@ ops_tensor ops_fusion_cluster_leaf_tensor(const ops_fusion_cluster *cluster, uin
     return tensor;
 }
 
+/* The node before number `index` that is the other part of its complex number; else `index`. */
+static uint32_t cluster_find_other_part(const ops_fusion_cluster *cluster, uint32_t index)
+{
+    const ops_array *node = cluster->nodes[index];
+    uint32_t found = 0;
+    while (found < index && !(node->operation == OPS_OPERATION_COMPLEX &&
+                              cluster->nodes[found]->operation == OPS_OPERATION_COMPLEX &&
+                              cluster->nodes[found]->function == (node->function ^ 1u) &&
+                              memcmp(cluster->operands[found], cluster->operands[index], 2) == 0)) {
+        found++;
+    }
+    return found;
+}
+
 hal_status ops_fusion_cluster_make_expression(const ops_fusion_cluster *cluster, uint32_t gap,
                                               bool is_stored, ops_expression **expression)
 {
     hal_ir_builder *b;
     HAL_TRY(hal_ir_builder_create_fragment("chain", &b));
     hal_ir_value leaves[OPS_CLUSTER_LEAVES], nodes[OPS_CLUSTER_OPERATIONS];
+    hal_ir_value others[OPS_CLUSTER_OPERATIONS]; /* the other component, of complex functions */
     for (uint32_t i = 0; i < cluster->leaf_count; i++) {
         const ops_array *leaf = cluster->leaves[i];
         hal_type type = hal_type_of_value(leaf->view.type);
@@ -644,6 +665,18 @@ hal_status ops_fusion_cluster_make_expression(const ops_fusion_cluster *cluster,
             const uint32_t operand = cluster->operands[i][j];
             in[j] =
                 operand & OPS_CLUSTER_LEAF ? leaves[operand & ~OPS_CLUSTER_LEAF] : nodes[operand];
+        }
+        const uint32_t other = cluster_find_other_part(cluster, i);
+        if (other < i) {
+            nodes[i] = others[other];
+            continue;
+        }
+        if (node->operation == OPS_OPERATION_COMPLEX) { /* of type F32 or F64: nothing to round */
+            hal_ir_value parts[2];
+            ops_complex_values(b, node->function / 2u, in[0], in[1], parts);
+            nodes[i] = parts[node->function % 2u];
+            others[i] = parts[1u - node->function % 2u];
+            continue;
         }
         nodes[i] = is_stored && ops_fusion_cluster_only_stores(cluster, i)
                        ? ops_fusion_cluster_emit_stored(b, node, in)

@@ -432,6 +432,7 @@ const char *ops_node_operation_name(const ops_array *node)
     static const char *const names[] = {
         [OPS_OPERATION_NONE] = "data",
         [OPS_OPERATION_WHERE] = "where",
+        [OPS_OPERATION_COMPLEX] = "complex",
         [OPS_OPERATION_CAST] = "cast",
         [OPS_OPERATION_REDUCE] = "reduce",
         [OPS_OPERATION_SOFTMAX] = "softmax",

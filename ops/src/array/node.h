@@ -51,6 +51,7 @@ typedef enum ops_operation {
     OPS_OPERATION_UNARY,
     OPS_OPERATION_BINARY,
     OPS_OPERATION_WHERE,
+    OPS_OPERATION_COMPLEX, /* of a real and an imaginary part; `function`: an OPS_COMPLEX_PART */
     OPS_OPERATION_CAST,
     OPS_OPERATION_REDUCE, /* `function` is the ops_reduction */
     /* Read their operands from memory. */
@@ -59,10 +60,10 @@ typedef enum ops_operation {
     OPS_OPERATION_MATMUL, /* `function` is that of ops_matmul_function */
     OPS_OPERATION_GATHER,
     OPS_OPERATION_TAKE,
-    OPS_OPERATION_SCATTER, /* `function` is the ops_scatter_kind */
-    OPS_OPERATION_SCAN,    /* `function` is the ops_scan_kind */
-    OPS_OPERATION_ORDER,   /* places of the sorted elements; `function`: descending */
-    OPS_OPERATION_CONCATENATE,
+    OPS_OPERATION_SCATTER,     /* `function` is the ops_scatter_kind */
+    OPS_OPERATION_SCAN,        /* `function` is the ops_scan_kind */
+    OPS_OPERATION_ORDER,       /* places of the sorted elements; `function`: descending */
+    OPS_OPERATION_CONCATENATE, /* `function`: OPS_CONCATENATE_PARTS, or 0 */
     OPS_OPERATION_ONE_HOT,
     OPS_OPERATION_ATTENTION, /* `function` is that of ops_attention_function */
     OPS_OPERATION_UNFOLD,    /* of operand 0, with operand 1 outside; `form`: ops_unfold_places */
@@ -75,6 +76,10 @@ typedef enum ops_operation {
     OPS_OPERATION_CONSTANT, /* in memory that arrays of the same value share */
     OPS_OPERATION_PREPARED  /* in memory that ops_gemm_prepare laid out */
 } ops_operation;
+
+/* A concatenation whose parts are those of complex numbers: other operations read the parts, which
+ * stay in their clusters, rather than the result. */
+#define OPS_CONCATENATE_PARTS 1u
 
 /* Limits of one kernel: operations bound the compiler's time, leaves (arrays that it reads) the
  * bindings. docs/batching.md has the figures. */

@@ -198,8 +198,8 @@ static hal_status export_make(const char *function, ops_context *context, const 
     const ops_tensor layout = copy ? ops_row_major(tensor) : *tensor;
     memcpy(export->shape, layout.shape, sizeof export->shape);
     memcpy(export->strides, layout.stride, sizeof export->strides);
-    const hal_status status = copy ? export_copy(export, context, tensor)
-                                   : export_share(export, context, tensor, stream);
+    const hal_status status =
+        copy ? export_copy(export, context, tensor) : export_share(export, context, tensor, stream);
     if (status != HAL_OK) {
         dlpack_export_destroy(&export->managed);
         return status;
@@ -220,7 +220,64 @@ hal_status ops_tensor_to_dlpack_stream(ops_context *context, const ops_tensor *t
     return export_make("ops_tensor_to_dlpack_stream", context, tensor, 0, &stream, managed);
 }
 
+hal_status ops_dlpack_join_parts(ops_dlpack_managed *managed)
+{
+    ops_dlpack_tensor *tensor = managed ? &managed->tensor : NULL;
+    const int32_t last = tensor ? tensor->rank - 1 : -1;
+    if (last < 0 || tensor->type.code != CODE_FLOAT || tensor->type.bits < 32 ||
+        tensor->shape[last] != 2) {
+        return ops_invalid("ops_dlpack_join_parts: managed: expected an export of f32 or f64 with "
+                           "a last axis of length 2, got %s",
+                           managed ? "another one" : "null");
+    }
+    bool fits = tensor->strides[last] == 1;
+    for (int32_t i = 0; i < last; i++) {
+        fits = fits && (tensor->strides[i] % 2 == 0 || tensor->shape[i] == 1);
+    }
+    if (!fits) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_dlpack_join_parts: managed: expected the parts of a number next "
+                              "to each other, got other strides; export a copy");
+    }
+    for (int32_t i = 0; i < last; i++) {
+        tensor->strides[i] /= 2;
+    }
+    tensor->rank = last;
+    tensor->type.code = OPS_DLPACK_COMPLEX;
+    tensor->type.bits = (uint8_t)(2 * tensor->type.bits);
+    return HAL_OK;
+}
+
 /* ---- Import ---- */
+
+/* A tensor of complex numbers as one of their parts. */
+typedef struct dlpack_parts {
+    ops_dlpack_tensor tensor;
+    int64_t shape[OPS_MAX_RANK], strides[OPS_MAX_RANK];
+} dlpack_parts;
+
+/* The source, or in its place the parts of its complex numbers. A tensor that is refused later,
+ * such as one of too many axes, stays as it is. */
+static const ops_dlpack_tensor *source_parts(const ops_dlpack_tensor *source, dlpack_parts *parts)
+{
+    if (!source || source->type.code != OPS_DLPACK_COMPLEX || source->type.lanes != 1 ||
+        source->type.bits < 64 || source->rank < 0 || source->rank >= (int32_t)OPS_MAX_RANK ||
+        (source->rank > 0 && !source->shape)) {
+        return source;
+    }
+    parts->tensor = *source;
+    parts->tensor.type = (ops_dlpack_type){CODE_FLOAT, (uint8_t)(source->type.bits / 2), 1};
+    parts->tensor.rank = source->rank + 1;
+    parts->tensor.shape = parts->shape;
+    parts->tensor.strides = source->strides ? parts->strides : NULL;
+    for (int32_t i = 0; i < source->rank; i++) {
+        parts->shape[i] = source->shape[i];
+        parts->strides[i] = source->strides ? 2 * source->strides[i] : 0;
+    }
+    parts->shape[source->rank] = 2;
+    parts->strides[source->rank] = 1;
+    return &parts->tensor;
+}
 
 /* Copies the elements along the axes from `axis` on, from strided memory to row-major memory.
  * Returns the address after the last one. */
@@ -271,9 +328,11 @@ static hal_status dlpack_check(const char *function, const ops_dlpack_tensor *so
     return ops_check_shape(function, *type, (uint32_t)source->rank, source->shape, bytes);
 }
 
-hal_status ops_tensor_from_dlpack(ops_context *context, const ops_dlpack_tensor *source,
+hal_status ops_tensor_from_dlpack(ops_context *context, const ops_dlpack_tensor *given,
                                   ops_tensor *tensor)
 {
+    dlpack_parts parts;
+    const ops_dlpack_tensor *source = source_parts(given, &parts);
     if (!context || !tensor) {
         return ops_invalid("ops_tensor_from_dlpack: %s: expected a pointer, got null",
                            context ? "tensor" : "context");
@@ -337,10 +396,12 @@ static hal_status source_range(const ops_dlpack_tensor *source, hal_type type, o
                                 (unsigned long long)size, (unsigned long long)handle->handle);
 }
 
-hal_status ops_tensor_share_dlpack(ops_context *context, const ops_dlpack_tensor *source,
+hal_status ops_tensor_share_dlpack(ops_context *context, const ops_dlpack_tensor *given,
                                    uint64_t flags, hal_release_callback release, void *user,
                                    ops_tensor *tensor)
 {
+    dlpack_parts parts;
+    const ops_dlpack_tensor *source = source_parts(given, &parts);
     if (!context || !tensor) {
         return ops_invalid("ops_tensor_share_dlpack: %s: expected a pointer, got null",
                            context ? "tensor" : "context");

@@ -93,7 +93,8 @@ static void all_types_and_ranks(void **state)
     for (hal_type type = 1; type < HAL_TYPE_COUNT; type++) {
         assert_int_equal(ops_dlpack_get_type(ops_dlpack_type_of(type)), type);
     }
-    const ops_dlpack_type refused[] = {{5, 64, 1}, {2, 32, 4}, {0, 4, 1}, {17, 4, 1}, {2, 128, 1}};
+    const ops_dlpack_type refused[] = {{5, 64, 2}, {5, 32, 1}, {2, 32, 4},
+                                       {0, 4, 1},  {17, 4, 1}, {2, 128, 1}};
     float one = 7;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         const ops_dlpack_tensor source = {
@@ -220,12 +221,53 @@ static void shares_nothing_that_is_misaligned(void **state)
     ops_tensor_release(&x);
 }
 
+/* Complex numbers are pairs of parts here, and kDLComplex for others. */
+static void complex_numbers_are_pairs(void **state)
+{
+    float numbers[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+    int64_t shape[2] = {3, 2}, strides[2] = {2, 1};
+    ops_dlpack_tensor given = {.data = numbers,
+                               .device = {OPS_DLPACK_HOST, 0},
+                               .rank = 1,
+                               .type = {OPS_DLPACK_COMPLEX, 64, 1},
+                               .shape = shape,
+                               .strides = strides};
+    ops_tensor x, part;
+    float parts[6];
+    ok(ops_tensor_from_dlpack(test_context, &given, &x)); /* every second number */
+    assert_true(x.rank == 2 && x.shape[0] == 3 && x.shape[1] == 2 && x.type == HAL_TYPE_F32);
+    ok(ops_tensor_read(test_context, &x, sizeof parts, parts));
+    assert_true(parts[0] == 0 && parts[1] == 1 && parts[2] == 4 && parts[5] == 9);
+    ops_tensor_release(&x);
+
+    ok(ops_tensor_from_host(test_context, HAL_TYPE_F32, 2, (int64_t[]){3, 4}, numbers, &x));
+    ok(ops_tensor_slice(&x, 1, 2, 2, 1, &part));
+    ops_dlpack_managed *managed;
+    ok(ops_tensor_to_dlpack(test_context, &part, 0, &managed));
+    ok(ops_dlpack_join_parts(managed));
+    assert_true(managed->tensor.rank == 1 && managed->tensor.strides[0] == 2);
+    assert_true(managed->tensor.type.code == OPS_DLPACK_COMPLEX &&
+                managed->tensor.type.bits == 64 && managed->tensor.byte_offset == 8);
+    assert_int_equal(ops_dlpack_join_parts(managed), HAL_ERROR_INVALID_ARGUMENT);
+    managed->destroy(managed);
+    ok(ops_tensor_transpose(&part, 0, 1, &part));
+    ok(ops_tensor_slice(&part, 1, 0, 2, 1, &part)); /* [2, 2], parts far from each other */
+    ok(ops_tensor_to_dlpack(test_context, &part, 0, &managed));
+    assert_int_equal(ops_dlpack_join_parts(managed), HAL_ERROR_UNSUPPORTED);
+    assert_int_equal(managed->tensor.rank, 2);
+    managed->destroy(managed);
+    assert_int_equal(ops_dlpack_join_parts(NULL), HAL_ERROR_INVALID_ARGUMENT);
+    ops_tensor_release(&x);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exports_share_memory), cmocka_unit_test(imports_of_any_strides),
-        cmocka_unit_test(all_types_and_ranks), cmocka_unit_test(bad_sources),
-        cmocka_unit_test(shares_the_memory_of_any_strides),
-        cmocka_unit_test(shares_nothing_that_is_misaligned)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(exports_share_memory),
+                                       cmocka_unit_test(imports_of_any_strides),
+                                       cmocka_unit_test(all_types_and_ranks),
+                                       cmocka_unit_test(bad_sources),
+                                       cmocka_unit_test(shares_the_memory_of_any_strides),
+                                       cmocka_unit_test(shares_nothing_that_is_misaligned),
+                                       cmocka_unit_test(complex_numbers_are_pairs)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
