@@ -34,13 +34,15 @@
  *
  * Operands of elementwise calls have one type. Their shapes are broadcast as in NumPy: from the
  * last axis on, lengths of 1 and missing axes stretch. An axis below 0 counts from the end: -1 is
- * the last one. Results have the same bits with and without fusion, except for the sign of a NaN.
+ * the last one. Results have the same bits with and without fusion, except for the sign of a NaN,
+ * attention by its expression, and products of quantised weights.
  */
 #ifndef OPS_ARRAY_H
 #define OPS_ARRAY_H
 
 #include <ops/gemm.h>
 #include <ops/index.h>
+#include <ops/quantised.h>
 #include <ops/random.h>
 #include <ops/reduce.h>
 #include <ops/scan.h>
@@ -222,6 +224,22 @@ HAL_API ops_array *ops_array_reduce_axes(ops_reduction reduction, const int32_t 
  * makes the sums that the other one reads (ops_gemm_options.c_sums).
  * Ownership, Threads, Errors: as ops_array_unary. */
 HAL_API ops_array *ops_array_matmul(ops_array *a, ops_array *b, uint32_t precision);
+
+/* Quantised weights as an array of F32, F16 or BF16, [n, k]: element (j, i) is (values[j, i] -
+ * zeros[j, i / block] - zero) scales[j, i / block], see ops/quantised.h, where block is k / the
+ * columns of `scales`. `values` is [n, k], of 4 bits [n, k / 2]; `scales` [n, blocks] or [1,
+ * blocks], `zeros` of that shape or null.
+ * A product by its transpose, ops_array_matmul(x, ops_array_transpose(w, 0, 1), precision), where
+ * nothing else reads w, is ops_gemm_quantised: with few rows of x one kernel reads the packed
+ * values, and w is in no memory. The same holds for expressions of bytes, cast(q) * scales and
+ * (cast(q) - zeros) * scales, perhaps cast from F32, with scales of [n, 1] for q of [n, k], or of
+ * [n, blocks, 1] for [n, blocks, block] and a reshape, transposed, or of [1, n] for [k, n]. The
+ * bound is that of ops_gemm_quantised then.
+ * Ownership: the scope's or the caller's. Threads: the queue's.
+ * Errors: null, INVALID_ARGUMENT with the types and shapes. */
+HAL_API ops_array *ops_array_dequantise(hal_type type, ops_quantised_format format,
+                                        ops_array *values, ops_array *scales, ops_array *zeros,
+                                        double zero);
 
 /* As ops_array_matmul of the class HAL_GEMM_NORMWISE, by so many levels of Strassen's algorithm as
  * options.levels of ops_gemm asks for; 0: as many as the cost model expects to gain.

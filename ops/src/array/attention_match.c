@@ -97,7 +97,7 @@ static bool match_scores(match *m, ops_array *scores)
     ops_array *node = scores;
     for (uint32_t i = 0; i <= MAX_STEPS && node && node_is_step(node, scores); i++) {
         m->steps[m->step_count++] = node;
-        if (node->operation == OPS_OPERATION_MATMUL) {
+        if (node->operation == OPS_OPERATION_MATMUL && !node->form) {
             m->q = node->operands[0];
             m->k_transposed = node->operands[1];
             return node->function == m->precision;
@@ -146,10 +146,11 @@ bool ops_attention_match(ops_array *matmul)
                .precision = matmul->function,
                .steps = {weights},
                .step_count = 1};
-    if (matmul->operation != OPS_OPERATION_MATMUL || weights->operation != OPS_OPERATION_SOFTMAX ||
-        weights->view.rank < 2 || weights->axis != weights->view.rank - 1 ||
-        weights->view.type != matmul->view.type || m.precision > HAL_GEMM_NORMWISE ||
-        !node_is_step(weights, weights) || !match_scores(&m, weights->operands[0])) {
+    if (matmul->operation != OPS_OPERATION_MATMUL || matmul->form ||
+        weights->operation != OPS_OPERATION_SOFTMAX || weights->view.rank < 2 ||
+        weights->axis != weights->view.rank - 1 || weights->view.type != matmul->view.type ||
+        m.precision > HAL_GEMM_NORMWISE || !node_is_step(weights, weights) ||
+        !match_scores(&m, weights->operands[0])) {
         return false;
     }
     ops_message message;

@@ -7,6 +7,7 @@
 #include "horizontal.h"
 #include "placement.h"
 #include "profile.h"
+#include "quantised_match.h"
 #include "tensor/compile_policy.h"
 #include "tensor/message.h"
 
@@ -293,7 +294,8 @@ static hal_status node_execute(ops_array *root, ops_array *const *others, uint32
         if (first == root) {
             return report_too_many_operands(root);
         }
-        if (how->fuse && plan.anchor && ops_attention_match(plan.anchor)) {
+        if (how->fuse && plan.anchor &&
+            (ops_attention_match(plan.anchor) || ops_quantised_match(plan.anchor))) {
             continue; /* other operands come first now */
         }
         const bool by_sums = !sums.source && ops_fusion_plan_wants_sums(&plan, first, &sums);

@@ -207,6 +207,15 @@ static hal_status record_attention(const ops_fusion_plan *plan, const ops_tensor
                          &plan->inputs[2]->view, y);
 }
 
+static hal_status record_dequantise(const ops_fusion_plan *plan, const ops_tensor *y)
+{
+    ops_quantised weights;
+    ops_tensor zeros, as_b;
+    HAL_TRY(ops_matmul_weights(plan, 0, &zeros, &weights));
+    HAL_TRY(ops_tensor_transpose(y, 0, 1, &as_b));
+    return ops_dequantise(plan->context, &weights, &as_b);
+}
+
 static hal_status record_depthwise(const ops_fusion_plan *plan, const ops_tensor *y)
 {
     const ops_depthwise_options *options = plan->anchor->form;
@@ -256,6 +265,8 @@ static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expressio
         return record_depthwise(plan, y);
     case OPS_OPERATION_ATTENTION:
         return record_attention(plan, y);
+    case OPS_OPERATION_DEQUANTISE:
+        return record_dequantise(plan, y);
     case OPS_OPERATION_CONCATENATE:
         plan_views(plan, 0, plan->input_count, parts);
         return ops_concatenate(plan->context, anchor->axis, parts, plan->input_count, y);

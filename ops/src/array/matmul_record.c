@@ -70,6 +70,29 @@ static hal_status record_apart(const ops_fusion_plan *plan, const ops_gemm_optio
     return status;
 }
 
+hal_status ops_matmul_weights(const ops_fusion_plan *plan, uint32_t first, ops_tensor *zeros,
+                              ops_quantised *weights)
+{
+    const bool has_zeros = plan->anchor->operand_count > first + 2;
+    *zeros = has_zeros ? plan->inputs[first + 2]->view : (ops_tensor){0};
+    return ops_quantised_form_weights(plan->anchor->form, &plan->inputs[first]->view,
+                                      &plan->inputs[first + 1]->view, has_zeros ? zeros : NULL,
+                                      weights)
+               ? HAL_OK
+               : ops_invalid("ops_array_evaluate: %s: expected weights whose strides it takes",
+                             ops_node_operation_name(plan->anchor));
+}
+
+/* A product whose weights are not written to memory. */
+static hal_status record_quantised(const ops_fusion_plan *plan, const ops_gemm_options *options,
+                                   const ops_tensor *y)
+{
+    ops_quantised weights;
+    ops_tensor zeros;
+    HAL_TRY(ops_matmul_weights(plan, 1, &zeros, &weights));
+    return ops_gemm_quantised(plan->context, options, &plan->inputs[0]->view, &weights, y);
+}
+
 hal_status ops_matmul_record(const ops_fusion_plan *plan, const ops_expression *epilogue,
                              hal_buffer *const *buffers)
 {
@@ -82,6 +105,9 @@ hal_status ops_matmul_record(const ops_fusion_plan *plan, const ops_expression *
     options.inputs = inputs;
     options.input_count = plan->input_count - plan->epilogue_first;
     y.buffer = stored ? buffers[0] : NULL;
+    if (plan->anchor->form) {
+        return record_quantised(plan, &options, &y);
+    }
     if (plan->writes) {
         y_sums = plan->writes->array.view;
         y_sums.buffer = buffers[stored];

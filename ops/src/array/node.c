@@ -424,7 +424,8 @@ uint32_t ops_node_form_bytes(const ops_array *node)
 {
     return node->operation == OPS_OPERATION_UNFOLD      ? sizeof(ops_unfold_places)
            : node->operation == OPS_OPERATION_DEPTHWISE ? sizeof(ops_depthwise_options)
-                                                        : sizeof(ops_tensor);
+           : node->operation == OPS_OPERATION_UPDATE    ? sizeof(ops_tensor)
+                                                        : sizeof(ops_quantised_form);
 }
 
 const char *ops_node_operation_name(const ops_array *node)
@@ -448,6 +449,7 @@ const char *ops_node_operation_name(const ops_array *node)
         [OPS_OPERATION_ATTENTION] = "attention",
         [OPS_OPERATION_UNFOLD] = "unfold",
         [OPS_OPERATION_DEPTHWISE] = "depthwise",
+        [OPS_OPERATION_DEQUANTISE] = "dequantise",
         [OPS_OPERATION_UPDATE] = "update",
         [OPS_OPERATION_VIEW] = "view",
         [OPS_OPERATION_CONSTANT] = "full",

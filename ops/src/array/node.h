@@ -8,6 +8,7 @@
  *   axis_order      the order of axes in memory that a result takes from its operands
  *   matmul          what a node of a product asks for, and sums that products pass to the next
  *   attention_match products of a softmax that are attention
+ *   quantised_match products of quantised weights
  *   view_map        how operands are read to compute a view of a result instead of the result
  *   fusion_cluster  elementwise nodes that become one expression
  *   fusion_plan     decides what one kernel computes
@@ -57,7 +58,8 @@ typedef enum ops_operation {
     /* Read their operands from memory. */
     OPS_OPERATION_SOFTMAX,
     OPS_OPERATION_LOG_SOFTMAX,
-    OPS_OPERATION_MATMUL, /* `function` is that of ops_matmul_function */
+    OPS_OPERATION_MATMUL, /* `function` is that of ops_matmul_function; with quantised weights there
+                           * is a `form`: ops_quantised_form, see quantised_match.h */
     OPS_OPERATION_GATHER,
     OPS_OPERATION_TAKE,
     OPS_OPERATION_SCATTER,     /* `function` is the ops_scatter_kind */
@@ -65,11 +67,12 @@ typedef enum ops_operation {
     OPS_OPERATION_ORDER,       /* places of the sorted elements; `function`: descending */
     OPS_OPERATION_CONCATENATE, /* `function`: OPS_CONCATENATE_PARTS, or 0 */
     OPS_OPERATION_ONE_HOT,
-    OPS_OPERATION_ATTENTION, /* `function` is that of ops_attention_function */
-    OPS_OPERATION_UNFOLD,    /* of operand 0, with operand 1 outside; `form`: ops_unfold_places */
-    OPS_OPERATION_DEPTHWISE, /* of operand 0 with weights 1 and a bias 2, which may be missing;
+    OPS_OPERATION_ATTENTION,  /* `function` is that of ops_attention_function */
+    OPS_OPERATION_UNFOLD,     /* of operand 0, with operand 1 outside; `form`: ops_unfold_places */
+    OPS_OPERATION_DEPTHWISE,  /* of operand 0 with weights 1 and a bias 2, which may be missing;
                               * `form`: ops_depthwise_options; `function`: 1 with channels last */
-    OPS_OPERATION_UPDATE,    /* of operand 0; operand 1 in place of `form`, an ops_tensor */
+    OPS_OPERATION_DEQUANTISE, /* of values, scales and perhaps zeros; `form`: ops_quantised_form */
+    OPS_OPERATION_UPDATE,     /* of operand 0; operand 1 in place of `form`, an ops_tensor */
 
     OPS_OPERATION_VIEW,     /* of the source's elements, with this node's offset and strides;
                              * `function` counts the views between it and the source */
@@ -95,6 +98,17 @@ typedef enum ops_operation {
 
 #define OPS_INLINE_OPERANDS 3u
 #define OPS_MAX_OPERANDS 24u
+
+/* The `form` of a node of DEQUANTISE, and of MATMUL with quantised weights, whose operands from
+ * the second on are values, scales, and zeros if there are any. */
+typedef struct ops_quantised_form {
+    uint32_t format;    /* an ops_quantised_format */
+    uint8_t by_columns; /* B is the transpose of what the operands view */
+    uint8_t in_blocks;  /* scales have an axis of blocks: as rows of B, in [n, blocks] */
+    uint8_t reserved[2];
+    int64_t blocks; /* of k; in expressions the values have an axis of them */
+    double zero;
+} ops_quantised_form;
 
 typedef struct ops_arrays ops_arrays;
 

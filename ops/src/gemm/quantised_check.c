@@ -6,13 +6,6 @@
 
 #include <math.h>
 
-static bool format_takes_type(uint32_t format, hal_type type)
-{
-    return format == OPS_QUANTISED_I8
-               ? type == HAL_TYPE_I8
-               : type == HAL_TYPE_U8 || (format == OPS_QUANTISED_E4M3 && type == HAL_TYPE_F8_E4M3);
-}
-
 static bool type_is_float(hal_type type)
 {
     return type == HAL_TYPE_F32 || type == HAL_TYPE_F16 || type == HAL_TYPE_BF16;
@@ -24,7 +17,7 @@ static hal_status check_types(const char *function, const char *argument, const 
         return ops_invalid("%s: %s.format: expected an ops_quantised_format, got %d", function,
                            argument, (int)q->format);
     }
-    if (!format_takes_type(q->format, q->values.type)) {
+    if (!ops_quantised_takes_type(q->format, q->values.type)) {
         return ops_invalid("%s: %s.values: expected %s for the format, got %s", function, argument,
                            q->format == OPS_QUANTISED_I8 ? "i8" : "u8",
                            hal_type_name(q->values.type));

@@ -24,6 +24,12 @@ uint32_t ops_quantised_half(uint32_t format)
     return format == OPS_QUANTISED_I8 ? 128 : format == OPS_QUANTISED_I4 ? 8 : 0;
 }
 
+bool ops_quantised_takes_type(uint32_t format, hal_type type)
+{
+    const hal_type usual = format == OPS_QUANTISED_I8 ? HAL_TYPE_I8 : HAL_TYPE_U8;
+    return type == usual || (type == HAL_TYPE_F8_E4M3 && format == OPS_QUANTISED_E4M3);
+}
+
 /* Subnormal numbers get the exponent 1, and lose the leading one that it gives them again: no
  * subnormal number of F32 occurs, which a device may not have. */
 hal_ir_value ops_quantised_float(hal_ir_builder *b, uint32_t format, hal_ir_value word,

@@ -16,6 +16,9 @@ static inline bool ops_quantised_is_float(uint32_t format)
     return format >= OPS_QUANTISED_E4M3;
 }
 
+/* Whether elements of a type may hold a format. */
+bool ops_quantised_takes_type(uint32_t format, hal_type type);
+
 /* The float whose bits begin at `bit` of a word; other bits may be set. */
 hal_ir_value ops_quantised_float(hal_ir_builder *b, uint32_t format, hal_ir_value word,
                                  uint32_t bit);
