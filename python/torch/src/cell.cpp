@@ -107,10 +107,26 @@ void assign_part(Cell *cell, const Tensor &target, const Array &array)
 
 } // namespace
 
+// A storage takes memory when its values are computed; one that the device could not hold is refused
+// when it is made, where the program expects it.
+static void check_fits(int64_t device, size_t bytes)
+{
+    constexpr size_t ALWAYS_FITS = size_t(1) << 26;
+    if (bytes <= ALWAYS_FITS) {
+        return;
+    }
+    hal_memory_statistics memory;
+    check(hal_device_get_memory(device_at(device).device, &memory));
+    TORCH_CHECK_WITH(OutOfMemoryError, bytes <= memory.total_bytes, "halyard:", device,
+                     ": out of memory: a storage of ", bytes, " bytes, the device has ",
+                     memory.total_bytes);
+}
+
 at::DataPtr Cell::make(int64_t device, size_t bytes)
 {
     Lock lock;
     device_at(device);
+    check_fits(device, bytes);
     Cell *cell = new Cell;
     cell->bytes = bytes;
     cell->device = device;

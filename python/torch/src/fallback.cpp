@@ -5,6 +5,8 @@
 
 #include <ATen/native/CPUFallback.h>
 
+#include <ATen/ops/kaiser_window.h>
+
 #include "cell.h"
 
 namespace halyard
@@ -42,6 +44,34 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, library)
     library.fallback(torch::CppFunction::makeFromBoxedFunction<&fall_back_without_reason>());
 }
 
+// PyTorch's generic kernels of these read the tensors' memory on the processor whatever their device is.
+const char *const READ_BY_THE_PROCESSOR[] = {"_grid_sampler_2d_cpu_fallback",
+                                             "_grid_sampler_2d_cpu_fallback_backward",
+                                             "_saturate_weight_to_fp16"};
+
+// kaiser_window has no kernel for other devices, and no tensor that would choose the fallback.
+template <typename... Arguments>
+Tensor kaiser_window(Arguments... arguments, std::optional<at::ScalarType> type,
+                     std::optional<c10::Layout> layout, std::optional<c10::Device> device,
+                     std::optional<bool>)
+{
+    note_fallback("aten::kaiser_window", "a window is made once");
+    return at::kaiser_window(arguments..., type, layout, at::kCPU, false).to(*device);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
+{
+    for (const char *name : READ_BY_THE_PROCESSOR) {
+        if (c10::Dispatcher::singleton().findSchema({std::string("aten::") + name, ""})) {
+            library.impl(name,
+                         torch::CppFunction::makeFromBoxedFunction<&fall_back_without_reason>());
+        }
+    }
+    library.impl("kaiser_window", kaiser_window<int64_t>);
+    library.impl("kaiser_window.periodic", kaiser_window<int64_t, bool>);
+    library.impl("kaiser_window.beta", kaiser_window<int64_t, bool, double>);
+}
+
 } // namespace
 
 Fallback fallback_policy() noexcept
@@ -54,11 +84,8 @@ void set_fallback_policy(Fallback chosen)
     policy = chosen;
 }
 
-void fall_back(const c10::OperatorHandle &op, torch::jit::Stack *stack, const std::string &reason)
+void note_fallback(const std::string &name, const std::string &reason)
 {
-    const c10::OperatorName &full = op.schema().operator_name();
-    const std::string name =
-        full.overload_name.empty() ? full.name : full.name + "." + full.overload_name;
     const bool is_first = count_call(name);
     TORCH_CHECK_NOT_IMPLEMENTED(policy != Fallback::ERROR, name, " is not computed by halyard (",
                                 reason,
@@ -66,6 +93,14 @@ void fall_back(const c10::OperatorHandle &op, torch::jit::Stack *stack, const st
     if (policy == Fallback::WARN && is_first) {
         TORCH_WARN(name, " is computed by the processor: ", reason);
     }
+}
+
+void fall_back(const c10::OperatorHandle &op, torch::jit::Stack *stack, const std::string &reason)
+{
+    const c10::OperatorName &full = op.schema().operator_name();
+    const std::string name =
+        full.overload_name.empty() ? full.name : full.name + "." + full.overload_name;
+    note_fallback(name, reason);
     at::native::cpu_fallback(op, stack);
 }
 

@@ -20,6 +20,9 @@ void set_fallback_policy(Fallback policy);
 // names the operator and the reason if the policy is ERROR.
 void fall_back(const c10::OperatorHandle &op, torch::jit::Stack *stack, const std::string &reason);
 
+// Counts a call that the processor computes, for operators that do not go through fall_back.
+void note_fallback(const std::string &name, const std::string &reason);
+
 // Calls since the last reset, by operator.
 std::map<std::string, int64_t> fallback_counts(bool reset);
 

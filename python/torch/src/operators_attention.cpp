@@ -20,13 +20,17 @@ bool is_fused(const Tensor &q, const Tensor &k, const Tensor &v, const std::opti
 {
     const ScalarType type = q.scalar_type();
     const bool fits = q.dim() >= 3 && q.dim() <= 4 && k.dim() == q.dim() && v.dim() == q.dim() &&
-                      k.scalar_type() == type && v.scalar_type() == type && c10::isFloatingType(type);
+                      k.scalar_type() == type && v.scalar_type() == type &&
+                      c10::isFloatingType(type);
     if (!fits || dropout > 0 || shares_heads || q.numel() == 0 || k.numel() == 0) {
         return false;
     }
     const int64_t rows = q.size(-2), columns = k.size(-2);
-    const bool is_plain_mask = !mask || !mask->defined() || !mask->requires_grad();
-    return rows * columns >= LEAST_SCORES && is_plain_mask && !(is_causal && rows != columns);
+    const bool has_mask = mask && mask->defined();
+    // PyTorch's expression knows a mask or the causal form, not both.
+    const bool is_alone = has_mask && is_causal;
+    return (is_alone || rows * columns >= LEAST_SCORES) && !(has_mask && mask->requires_grad()) &&
+           !(is_causal && rows != columns);
 }
 
 int64_t choose(const Tensor &q, const Tensor &k, const Tensor &v, const std::optional<Tensor> &mask,
@@ -54,10 +58,12 @@ Array batch_of(const Tensor &x)
     return reshape(array_of(x), at::DimVector{x.numel() / (rows * columns), rows, columns});
 }
 
-using Forward = std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor>;
+using Forward =
+    std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor>;
 
-Forward attention(const Tensor &q, const Tensor &k, const Tensor &v, const std::optional<Tensor> &mask,
-                  double, bool is_causal, bool, std::optional<double> scale)
+Forward attention(const Tensor &q, const Tensor &k, const Tensor &v,
+                  const std::optional<Tensor> &mask, double, bool is_causal, bool,
+                  std::optional<double> scale)
 {
     Lock lock;
     const int64_t device = q.device().index();
@@ -65,18 +71,26 @@ Forward attention(const Tensor &q, const Tensor &k, const Tensor &v, const std::
     const double factor = scale_of(q, scale) * std::sqrt((double)q.size(-1));
     const Array own = array_of(q), x = factor == 1 ? own : own * factor;
     const Array bias = mask && mask->defined() ? mask_of(*mask, own) : Array();
-    const Array y(ops_array_attention(x, array_of(k), array_of(v), bias, is_causal, HAL_GEMM_STRICT));
+    const Array y(
+        ops_array_attention(x, array_of(k), array_of(v), bias, is_causal, HAL_GEMM_STRICT));
     const auto none = [&] { return empty_tensor(device, {0}, at::kLong); };
-    return {tensor_of(y, device), empty_tensor(device, {0}, at::kFloat), none(), none(), q.size(-2),
-            k.size(-2), none(), none(), empty_tensor(device, {0}, q.scalar_type())};
+    return {tensor_of(y, device),
+            empty_tensor(device, {0}, at::kFloat),
+            none(),
+            none(),
+            q.size(-2),
+            k.size(-2),
+            none(),
+            none(),
+            empty_tensor(device, {0}, q.scalar_type())};
 }
 
 using Gradients = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
 Gradients attention_backward(const Tensor &g, const Tensor &q, const Tensor &k, const Tensor &v,
-                             const Tensor &mask, std::array<bool, 4>, const Tensor &, const Tensor &,
-                             const Tensor &, const Tensor &, c10::SymInt, c10::SymInt, double,
-                             bool is_causal, const Tensor &, const Tensor &,
+                             const Tensor &mask, std::array<bool, 4>, const Tensor &,
+                             const Tensor &, const Tensor &, const Tensor &, c10::SymInt,
+                             c10::SymInt, double, bool is_causal, const Tensor &, const Tensor &,
                              std::optional<double> scale)
 {
     Lock lock;

@@ -154,6 +154,8 @@ Results fmod(const Call &c) {
 
 // ---- Powers and hyperbolic functions ----
 
+Results ldexp(const Call &c) { return {c[0] * unary(OPS_EXP2, c[1])}; }
+
 Results pow(const Call &c) {
   if (!hal_type_is_float(c.common())) {
     if (c.is_number(1) && c.number(1) == 2) {
@@ -510,6 +512,7 @@ const Operator TABLE[] = {
      "pow_.Tensor "
      "pow.Tensor_Tensor_out pow.Scalar pow.Scalar_out",
      Types::COMMON, pow},
+    {"ldexp.Tensor ldexp_ ldexp.out", Types::FLOAT, ldexp},
     {FORMS("atan2"), Types::FLOAT, arithmetic<OPS_ATAN2>},
     {FORMS("hypot"), Types::FLOAT, hypot},
     {"xlogy.Tensor xlogy_.Tensor xlogy.OutTensor", Types::FLOAT, xlogy},

@@ -73,8 +73,8 @@ ops_pool_options options_of(const Call &c, size_t kernel, size_t dilation, bool 
 
 Array in_place_of(const Array &pooled, const Tensor &like)
 {
-    return reshape(pooled, joined(leading_of(like, 3), {pooled.length(2), pooled.length(3),
-                                                        pooled.length(4)}));
+    return reshape(pooled, joined(leading_of(like, 3),
+                                  {pooled.length(2), pooled.length(3), pooled.length(4)}));
 }
 
 Results max_pool(const Call &c) // x, kernel, stride, padding, dilation, ceil_mode
@@ -276,7 +276,8 @@ Array positions(const Array &g, int64_t length, Padding padding, bool aligns_cor
     if (padding == REFLECTION) {
         x = aligns_corners ? reflected(x, 0, 2 * (n - 1)) : reflected(x, -1, 2 * n - 1);
     }
-    return padding == ZEROS ? x : minimum(maximum(x, 0), n - 1);
+    // NaN, also of an infinite coordinate that was reflected, becomes 0, as on PyTorch's own devices.
+    return padding == ZEROS ? x : where(greater(x, 0), minimum(x, n - 1), 0.0);
 }
 
 // x [n, channels, space...], grid [n, out..., AXES], interpolation, padding, aligns_corners
@@ -314,10 +315,8 @@ template <int AXES> Results sample_grid(const Call &c)
             inside = k ? both(inside, fits) : fits;
             weight = k ? weight * w : w;
         }
-        const Array indices =
-            broadcast(cast(place, HAL_TYPE_I32), Shape{n, channels, count});
-        const Array value =
-            where(inside, Array(ops_array_take_along_axis(2, flat, indices)), 0.0);
+        const Array indices = broadcast(cast(place, HAL_TYPE_I32), Shape{n, channels, count});
+        const Array value = where(inside, Array(ops_array_take_along_axis(2, flat, indices)), 0.0);
         const Array term = mode == LINEAR ? value * weight : value;
         sum = corner ? sum + term : term;
     }
