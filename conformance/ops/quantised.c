@@ -261,19 +261,25 @@ static void run_codes(case_run *run, const void *parameters)
     const int packed = packed_count(c.format);
     const int64_t values[2] = {CODES, 1}, shape[2] = {CODES * packed, 1}, one[2] = {1, 1};
     claim_types(run, &c);
-    case_claim_or_rewrite(run, !ops_may_flush(run, HAL_TYPE_F32, 0x1p-127L), "denormal numbers");
+    case_claim_or_rewrite(run,
+                          !ops_may_flush(run, HAL_TYPE_F32, 0x1p-127L) &&
+                              !ops_may_flush(run, c.type, c.type == HAL_TYPE_F16 ? 0x1p-20L : 1),
+                          "denormal numbers");
     operand q = operand_create(run, c.format == OPS_QUANTISED_I8 ? HAL_TYPE_I8 : HAL_TYPE_U8, 2,
                                values, LAYOUT_PLAIN);
     operand scale = operand_create(run, c.scale_type, 2, one, LAYOUT_PLAIN);
-    operand y = operand_create(run, HAL_TYPE_F32, 2, shape, LAYOUT_PLAIN);
+    operand y = operand_create(run, c.type, 2, shape, LAYOUT_PLAIN);
     uint8_t *expected = case_allocate(run, y.count, 8);
-    const double factor = c.scale_type == HAL_TYPE_U8 ? 0.25 : 0.375;
+    /* So that some weights of F16 are denormal. */
+    const double factor = c.scale_type == HAL_TYPE_U8 ? 0.25
+                          : c.type == HAL_TYPE_F16    ? 0x1.8p-16
+                                                      : 0.375;
     number_put(c.scale_type, scale.elements, 0, c.scale_type == HAL_TYPE_U8 ? 125 : factor);
     for (size_t i = 0; i < y.count; i++) {
         const size_t byte = i / (size_t)packed;
         q.elements[byte] = (uint8_t)byte;
         const long double x = decode_element(c.format, (uint32_t)byte, (int)(i % (size_t)packed));
-        number_put(HAL_TYPE_F32, expected, i, (double)x * factor);
+        number_put(c.type, expected, i, (double)x * factor);
     }
     operand_upload(run, &q);
     operand_upload(run, &scale);
@@ -418,6 +424,12 @@ static void add_variants(case_list *list)
     add_case(list, &c);
 }
 
+static void add_codes(case_list *list, const quantised_case *c)
+{
+    case_add(list, run_codes, c, sizeof *c, "quantised(format=%s,codes,type=%s,scales=%s)",
+             format_names[c->format], hal_type_name(c->type), hal_type_name(c->scale_type));
+}
+
 void cases_ops_quantised(case_list *list)
 {
     static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16};
@@ -430,8 +442,21 @@ void cases_ops_quantised(case_list *list)
             const quantised_case c = {.format = (ops_quantised_format)f,
                                       .type = HAL_TYPE_F32,
                                       .scale_type = exponents ? HAL_TYPE_U8 : HAL_TYPE_F32};
-            case_add(list, run_codes, &c, sizeof c, "quantised(format=%s,codes,exponents=%d)",
-                     format_names[f], exponents);
+            add_codes(list, &c);
+        }
+        for (size_t i = 1; i < sizeof types / sizeof types[0]; i++) {
+            quantised_case c = {.format = (ops_quantised_format)f,
+                                .type = types[i],
+                                .scale_type = HAL_TYPE_F32,
+                                .m = 11, /* copied */
+                                .n = 20,
+                                .k = 64,
+                                .block = 32,
+                                .batch = 1,
+                                .alpha = 1,
+                                .layout = LAYOUT_PERMUTED};
+            add_codes(list, &c);
+            add_case(list, &c);
         }
     }
 }

@@ -25,7 +25,40 @@ static hal_ir_value weight_value(hal_ir_builder *b, const ops_quantised *q, hal_
     return hal_ir_mul(b, x, scale);
 }
 
-static hal_status make_expression(const ops_quantised *q, ops_expression **expression)
+/* The bits of a number that F16 has. */
+static hal_ir_value f16_bits(hal_ir_builder *b, hal_ir_value x)
+{
+    hal_ir_value all = hal_ir_bitcast(b, HAL_TYPE_U32, x);
+    hal_ir_value size = hal_ir_and(b, all, hal_ir_u32(b, 0x7fffffffu));
+    hal_ir_value normal =
+        hal_ir_sub(b, hal_ir_shr(b, size, hal_ir_u32(b, 13)), hal_ir_u32(b, 112u << 10));
+    hal_ir_value units = hal_ir_mul(b, hal_ir_bitcast(b, HAL_TYPE_F32, size),
+                                    hal_ir_f32(b, 0x1p24f)); /* of the least number */
+    hal_ir_value is_small = hal_ir_lt(b, size, hal_ir_u32(b, (127u - 14u) << 23));
+    hal_ir_value bits = hal_ir_select(b, is_small, hal_ir_cast(b, HAL_TYPE_U32, units), normal);
+    hal_ir_value is_nan = hal_ir_gt(b, size, hal_ir_u32(b, 0x7f800000u));
+    hal_ir_value beyond = hal_ir_select(b, is_nan, hal_ir_u32(b, 0x7e00u), hal_ir_u32(b, 0x7c00u));
+    bits = hal_ir_select(b, hal_ir_ge(b, size, hal_ir_u32(b, (127u + 16u) << 23)), beyond, bits);
+    hal_ir_value sign = hal_ir_and(b, hal_ir_shr(b, all, hal_ir_u32(b, 16)), hal_ir_u32(b, 0x8000));
+    return hal_ir_or(b, bits, sign);
+}
+
+/* Two numbers, rounded to F16 or BF16, as a word of both. */
+static hal_ir_value packed_pair(hal_ir_builder *b, hal_type type, const hal_ir_value pair[2])
+{
+    hal_ir_value halves[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        hal_ir_value x = hal_ir_narrow(b, type, pair[i]);
+        halves[i] = type == HAL_TYPE_F16
+                        ? f16_bits(b, x)
+                        : hal_ir_shr(b, hal_ir_bitcast(b, HAL_TYPE_U32, x), hal_ir_u32(b, 16));
+    }
+    return hal_ir_or(b, halves[0], hal_ir_shl(b, halves[1], hal_ir_u32(b, 16)));
+}
+
+/* `pair`: the type of the two elements of a word that is the output; NONE: each is an output. */
+static hal_status make_expression(const ops_quantised *q, hal_type pair,
+                                  ops_expression **expression)
 {
     hal_ir_builder *b;
     HAL_TRY(hal_ir_builder_create_fragment("dequantise", &b));
@@ -40,8 +73,15 @@ static hal_status make_expression(const ops_quantised *q, ops_expression **expre
         zero = hal_ir_input(b, 2, hal_type_of_value(q->zeros->type));
         zero = ops_value_cast(b, HAL_TYPE_F32, zero);
     }
+    hal_ir_value weights[2];
     for (uint32_t i = 0; i < 8 / bits; i++) {
-        hal_ir_output(b, i, weight_value(b, q, byte, i * bits, scale, zero));
+        weights[i] = weight_value(b, q, byte, i * bits, scale, zero);
+        if (pair == HAL_TYPE_NONE) {
+            hal_ir_output(b, i, weights[i]);
+        }
+    }
+    if (pair != HAL_TYPE_NONE) {
+        hal_ir_output(b, 0, packed_pair(b, pair, weights));
     }
     return ops_expression_create(b, expression);
 }
@@ -61,6 +101,27 @@ static ops_tensor in_blocks(const ops_tensor *t, int64_t blocks, int64_t rows, i
         {t->rank == 3 ? t->stride[0] : 0, rows * step * row, step * row, t->stride[t->rank - 1]}};
 }
 
+/* Whether two neighbours along k of y, of 16 bits, are an aligned word: as two outputs they would
+ * be written with gaps. */
+static bool y_has_pairs(const ops_quantised_weights *w, const ops_tensor *y)
+{
+    const int64_t bits = y->offset | y->stride[y->rank - 1] | (y->rank == 3 ? y->stride[0] : 0);
+    return w->bits == 4 && hal_type_size(y->type) == 2 && y->stride[y->rank - 2] == 1 &&
+           bits % 2 == 0;
+}
+
+/* y as words of two elements along k. */
+static ops_tensor y_in_pairs(const ops_quantised_weights *w, const ops_tensor *y)
+{
+    ops_tensor words = *y;
+    words.type = HAL_TYPE_U32;
+    words.offset /= 2;
+    words.shape[y->rank - 2] = w->k / 2;
+    words.stride[y->rank - 1] /= 2;
+    words.stride[0] = y->rank == 3 ? y->stride[0] / 2 : words.stride[0];
+    return words;
+}
+
 hal_status ops_quantised_write(ops_context *context, const ops_quantised_weights *w,
                                const ops_tensor *y)
 {
@@ -74,11 +135,13 @@ hal_status ops_quantised_write(ops_context *context, const ops_quantised_weights
     const ops_tensor inputs[3] = {in_blocks(&w->values, blocks, rows, 0, 1),
                                   in_blocks(&q->scales, blocks, 1, 0, 1),
                                   in_blocks(q->zeros ? q->zeros : &q->scales, blocks, 1, 0, 1)};
-    const ops_tensor outputs[2] = {in_blocks(y, blocks, rows, 0, packed),
-                                   in_blocks(y, blocks, rows, 1, packed)};
-    HAL_TRY(make_expression(q, &expression));
-    const hal_status status =
-        ops_pointwise(context, expression, inputs, q->zeros ? 3 : 2, outputs, (uint32_t)packed);
+    const bool has_pairs = y_has_pairs(w, y);
+    const ops_tensor words = has_pairs ? y_in_pairs(w, y) : *y;
+    const ops_tensor outputs[2] = {in_blocks(&words, blocks, rows, 0, has_pairs ? 1 : packed),
+                                   in_blocks(y, blocks, rows, packed - 1, packed)};
+    HAL_TRY(make_expression(q, has_pairs ? y->type : (hal_type)HAL_TYPE_NONE, &expression));
+    const hal_status status = ops_pointwise(context, expression, inputs, q->zeros ? 3 : 2, outputs,
+                                            has_pairs ? 1 : (uint32_t)packed);
     ops_expression_destroy(expression);
     return status;
 }

@@ -14,13 +14,14 @@
 enum { COLUMNS = OPS_GEMM_QUANTISED_COLUMNS, STEPS = OPS_GEMM_QUANTISED_STEPS };
 enum { MAX_UNROLL = 4, MAX_WORDS = 8, MAX_ROWS = OPS_GEMM_QUANTISED_ROWS, POSITIONS = 5 };
 
-/* A power of two whose mantissa has the unit in its last place. */
-#define MAGIC_BITS 0x4b000000u
+/* A power of two whose mantissa has the unit in its last place, OPS_GEMM_QUANTISED_MAGIC. */
 #define MAGIC_EXPONENT 23
 
 /* What is loaded of a unit before it is multiplied. */
 typedef struct unit {
     hal_ir_value k, inside;        /* first step; whether it is in the matrix, or HAL_IR_NONE */
+    hal_ir_value turn;             /* first step of the work-item's first unit of the turn */
+    uint32_t ahead;                /* steps from there to k: loads share an address */
     hal_ir_value words[MAX_WORDS]; /* k_contiguous: column by column; else step by step */
     hal_ir_value scales[COLUMNS], zeros[COLUMNS];
 } unit;
@@ -38,6 +39,7 @@ typedef struct quantised_emitter {
     hal_ir_memory_id shared;
     hal_ir_value slice, column[COLUMNS], row[MAX_ROWS], in_columns[COLUMNS];
     hal_ir_value zero, block_shift;
+    hal_ir_value magic; /* the bits of 2^23, in a register: an operation takes one constant */
     hal_ir_value offset[POSITIONS]; /* of integers at bit 4 * i: what is subtracted */
     block_matrix scales, zeros;
     unit units[MAX_UNROLL];
@@ -98,8 +100,9 @@ static void load_words(quantised_emitter *q, unit *u)
         const uint32_t count = STEPS / packed / 4;
         for (uint32_t j = 0; j < COLUMNS; j++) {
             hal_ir_value guard = ops_guard_and(b, u->inside, q->in_columns[j]);
-            hal_ir_value words = hal_ir_load_wide(
-                b, e->c.memory, word_place(q, q->column[j], u->k, 4), 0, count, guard);
+            hal_ir_value place = word_place(q, q->column[j], u->turn, 4);
+            hal_ir_value words = hal_ir_load_wide(b, e->c.memory, place,
+                                                  (int32_t)(u->ahead * q->bits / 32), count, guard);
             for (uint32_t i = 0; i < count; i++) {
                 u->words[j * count + i] = count == 1 ? words : hal_ir_extract(b, words, i);
             }
@@ -156,20 +159,17 @@ static hal_ir_value decode_integer(quantised_emitter *q, hal_ir_value word, uint
 {
     ops_gemm_emitter *e = q->e;
     hal_ir_builder *b = e->b;
-    enum { BELOW = 12 }; /* bits that the second half of a word is moved down */
+    const uint32_t below = q->bits == 8 ? 16 : 12; /* that the second half is moved down */
     const uint32_t mask = (1u << q->bits) - 1;
     if (ops_quantised_half(q->form->format)) { /* plus half of the range */
         word = hal_ir_xor(b, word, hal_ir_u32(b, q->bits == 8 ? 0x80808080u : 0x88888888u));
     }
-    if (q->bits == 8 && bit > 0) {
-        word = hal_ir_shr(b, word, hal_ir_u32(b, bit));
-        bit = 0;
-    } else if (bit > 16) {
-        word = hal_ir_shr(b, word, hal_ir_u32(b, BELOW));
-        bit -= BELOW;
+    if (bit + q->bits > MAGIC_EXPONENT) {
+        word = hal_ir_shr(b, word, hal_ir_u32(b, below));
+        bit -= below;
     }
     word = hal_ir_and(b, word, hal_ir_u32(b, mask << bit));
-    word = hal_ir_or(b, word, hal_ir_u32(b, MAGIC_BITS));
+    word = hal_ir_or(b, word, q->magic);
     hal_ir_value x = hal_ir_bitcast(b, HAL_TYPE_F32, word);
     return bit == 0
                ? hal_ir_add(b, x, q->offset[0])
@@ -195,8 +195,10 @@ static void load_row(quantised_emitter *q, const unit *u, uint32_t row, hal_ir_v
     for (uint32_t i = 0; i < STEPS; i += width) {
         hal_ir_value k = ops_gemm_plus(e, u->k, i);
         hal_ir_value guard = e->key->whole ? HAL_IR_NONE : hal_ir_lt(b, k, e->k);
-        hal_ir_value place = ops_gemm_address(e, &e->a, q->row[row], k);
-        hal_ir_value x = hal_ir_load_wide(b, e->a.memory, place, 0, width, guard);
+        const uint32_t ahead = e->a.operand->k_contiguous ? u->ahead + i : 0;
+        hal_ir_value from = e->a.operand->k_contiguous ? u->turn : k;
+        hal_ir_value place = ops_gemm_address(e, &e->a, q->row[row], from);
+        hal_ir_value x = hal_ir_load_wide(b, e->a.memory, place, (int32_t)ahead, width, guard);
         for (uint32_t j = 0; j < width; j++) {
             values[i + j] = width == 1 ? x : hal_ir_extract(b, x, j);
         }
@@ -242,7 +244,9 @@ static void emit_k_loop(quantised_emitter *q)
     for (uint32_t i = 0; i < unroll; i++) {
         unit *u = &q->units[i];
         *u = whole;
-        u->k = ops_gemm_plus(e, hal_ir_add(b, turn, own), i * stride);
+        u->turn = hal_ir_add(b, turn, own);
+        u->ahead = i * stride;
+        u->k = ops_gemm_plus(e, u->turn, u->ahead);
         u->inside = e->key->whole ? HAL_IR_NONE : hal_ir_lt(b, u->k, e->k);
         if (q->form->by_words) {
             load_words(q, u);
@@ -395,6 +399,7 @@ void ops_gemm_emit_quantised(ops_gemm_emitter *e)
     q.bits = ops_quantised_bits(q.form->format);
     q.zero = hal_ir_scalar_value(b, "zero", HAL_TYPE_F32);
     q.block_shift = hal_ir_scalar_value(b, "block_shift", HAL_TYPE_U32);
+    q.magic = hal_ir_scalar_value(b, "magic", HAL_TYPE_U32);
     declare_block_matrix(e, first, q.form->scale_slot, &q.scales);
     if (q.form->has_zeros) {
         declare_block_matrix(e, first + 1, q.form->zero_slot, &q.zeros);

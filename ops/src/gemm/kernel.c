@@ -237,6 +237,7 @@ void ops_gemm_put(const ops_gemm_kernel_key *key, const ops_gemm_work *work, ops
     if (key->quantisation.format) {
         ops_put_number(block, HAL_TYPE_F32, work->zero);
         ops_put_u32(block, work->block_shift);
+        ops_put_u32(block, OPS_GEMM_QUANTISED_MAGIC);
         put_matrix(key, &work->scales, block);
         if (key->quantisation.has_zeros) {
             put_matrix(key, &work->zeros, block);

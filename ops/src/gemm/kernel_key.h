@@ -101,6 +101,9 @@ typedef struct ops_gemm_work {
 #define OPS_GEMM_QUANTISED_STEPS 8u
 #define OPS_GEMM_QUANTISED_ROWS 8u
 
+/* The bits of 2^23, whose mantissa has the unit in its last place. */
+#define OPS_GEMM_QUANTISED_MAGIC 0x4b000000u
+
 /* Bytes of the narrower of the accesses to A and B. */
 static inline uint32_t ops_gemm_access_bytes(const ops_gemm_kernel_key *key)
 {

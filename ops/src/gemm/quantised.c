@@ -174,36 +174,62 @@ static uint8_t a_width(const ops_gemm_task *t)
     return t->key.a.k_contiguous ? (uint8_t)width : 1;
 }
 
-/* The slices of k that a group sums: neighbours read whole lines of memory, and there are groups
- * for all units where slices can be that many. */
-static uint32_t choose_slices(const ops_context *context, const ops_gemm_task *t, uint32_t items)
-{
-    enum { LINE_LANES = 8 };
-    const hal_device_info *info = context->info;
-    const uint64_t n = t->work.n, batch = t->product.batch;
-    uint32_t slices = t->key.b.k_contiguous ? 32 : items / LINE_LANES;
-    slices = slices < items ? slices : items;
-    while (slices < items &&
-           ops_gemm_blocks(n, items / slices * OPS_GEMM_QUANTISED_COLUMNS) * batch <
-               2u * info->compute_units) {
-        slices *= 2;
-    }
-    while (slices > 1 && slices / 2 * OPS_GEMM_QUANTISED_STEPS >= t->work.k) {
-        slices /= 2;
-    }
-    return slices ? slices : 1;
-}
-
-/* Work-items of a group: partial sums of all rows are in shared memory. */
+/* Work-items of a group: as few as have the partial sums of all rows in shared memory, since groups
+ * that end leave room for others in small steps. */
 static uint32_t choose_items(const hal_device_info *info, uint32_t rows)
 {
     const uint32_t bytes = rows * OPS_GEMM_QUANTISED_COLUMNS * 4;
-    uint32_t items = 256;
+    uint32_t items = 128;
     while (items > 1 && (items > info->max_group_items || items > info->max_group_size[0] ||
                          items * bytes > info->shared_bytes)) {
         items /= 2;
     }
     return items;
+}
+
+/* Groups that a unit has at once: what registers allow on GPUs. */
+static uint32_t resident_groups(uint32_t rows)
+{
+    return rows == 1 ? 5 : rows <= 4 ? 4 : 2;
+}
+
+/* The time of a product by so many slices, in turns of one group while its unit has as many as it
+ * can. A group that is alone is bound by latency: it takes as long as some. */
+static uint64_t slices_time(const ops_context *context, const ops_gemm_task *t, uint32_t rows,
+                            uint32_t items, uint32_t slices)
+{
+    enum { GROUP_TURNS = 6, ALONE = 3 }; /* of the start and the end of a group */
+    const uint32_t units = context->info->compute_units ? context->info->compute_units : 1;
+    const uint32_t columns = items / slices * OPS_GEMM_QUANTISED_COLUMNS;
+    const uint64_t groups =
+        ops_gemm_blocks(t->work.n, columns) * ops_gemm_blocks(t->work.m, rows) * t->product.batch;
+    const uint64_t turns =
+        ops_gemm_blocks(t->work.k, slices * OPS_GEMM_QUANTISED_STEPS) + GROUP_TURNS;
+    const uint64_t most = ops_gemm_blocks(groups, units), at_once = resident_groups(rows);
+    const uint64_t rest = most % at_once, alone = rest && rest < ALONE ? ALONE : rest;
+    return (most / at_once * at_once + alone) * turns;
+}
+
+/* The slices of k that a group sums, of those by which neighbours read whole lines of memory. */
+static uint32_t choose_slices(const ops_context *context, const ops_gemm_task *t, uint32_t rows,
+                              uint32_t items)
+{
+    enum { LINE_LANES = 8, LINE_SLICES = 32 };
+    const uint32_t along = t->key.b.k_contiguous;
+    uint32_t first = along ? LINE_SLICES : 1, last = along ? items : items / LINE_LANES;
+    first = first < items ? first : items;
+    last = last > first ? last : first;
+    uint32_t best = first;
+    uint64_t least = slices_time(context, t, rows, items, first);
+    for (uint32_t slices = 2 * first; slices <= last; slices *= 2) {
+        const uint64_t time = slices_time(context, t, rows, items, slices);
+        best = time < least ? slices : best;
+        least = time < least ? time : least;
+    }
+    while (best > 1 && best / 2 * OPS_GEMM_QUANTISED_STEPS >= t->work.k) {
+        best /= 2;
+    }
+    return best;
 }
 
 static void choose_tiles(const ops_context *context, ops_gemm_task *t, uint32_t bits)
@@ -213,7 +239,7 @@ static void choose_tiles(const ops_context *context, ops_gemm_task *t, uint32_t 
         rows *= 2;
     }
     const uint32_t items = choose_items(context->info, rows);
-    const uint32_t slices = choose_slices(context, t, items), lanes = items / slices;
+    const uint32_t slices = choose_slices(context, t, rows, items), lanes = items / slices;
     uint32_t unroll = bits == 4 && rows <= 2 ? MAX_UNROLL : 2;
     while (unroll > 1 && (uint64_t)unroll * slices * OPS_GEMM_QUANTISED_STEPS > t->work.k) {
         unroll /= 2;
@@ -228,7 +254,7 @@ static void choose_tiles(const ops_context *context, ops_gemm_task *t, uint32_t 
                                     .thread_n = OPS_GEMM_QUANTISED_COLUMNS,
                                     .strip_m = 1,
                                     .strip_n = OPS_GEMM_QUANTISED_COLUMNS,
-                                    .min_groups_per_unit = rows <= 4 ? 2 : 1,
+                                    .min_groups_per_unit = (uint8_t)resident_groups(rows),
                                     .unroll = (uint8_t)unroll};
     t->key.whole = t->work.k % (slices * unroll * OPS_GEMM_QUANTISED_STEPS) == 0;
 }
