@@ -124,6 +124,22 @@ static hal_status program_record(ops_context *context, const softmax_call *c, bo
     return status;
 }
 
+/* Rows of one element: 1, or 0 as a logarithm, and NaN of an element that is not finite. An
+ * elementwise kernel, since each work-item of one over rows would have a row of its own. */
+static hal_status single_record(ops_context *context, const softmax_call *c)
+{
+    hal_ir_builder *b;
+    ops_expression *expression;
+    HAL_TRY(hal_ir_builder_create_fragment("softmax", &b));
+    hal_ir_value x = hal_ir_input(b, 0, c->type);
+    hal_ir_value zero = hal_ir_sub(b, x, x);
+    hal_ir_output(b, 0, c->logarithm ? zero : hal_ir_add(b, zero, hal_ir_number(b, c->type, 1)));
+    HAL_TRY(ops_expression_create(b, &expression));
+    const hal_status status = ops_pointwise(context, expression, c->x, 1, c->y, 1);
+    ops_expression_destroy(expression);
+    return status;
+}
+
 static hal_status softmax_record(ops_context *context, const char *function, int32_t given_axis,
                                  const ops_tensor *x, const ops_tensor *y, bool logarithm)
 {
@@ -133,6 +149,9 @@ static hal_status softmax_record(ops_context *context, const char *function, int
         return status;
     }
     const softmax_call c = {function, axis, x, y, logarithm, hal_type_of_value(x->type)};
+    if (x->shape[axis] == 1) {
+        return single_record(context, &c);
+    }
     ops_row_layout layout;
     /* A kernel has up to three loops over the row. */
     HAL_TRY(ops_row_layout_choose(context, function, x, axis, c.type,

@@ -293,6 +293,28 @@ static void rows_in_shared_memory(void **state)
     }
 }
 
+/* Rows of one element: 1 or 0, and NaN where the element is not finite. */
+static void softmax_of_single_elements(void **state)
+{
+    static const float corners[] = {3, -0.0f, 1e38f, -1e-40f, INFINITY, -INFINITY, NAN};
+    enum { CORNERS = sizeof corners / sizeof corners[0] };
+    const int64_t shape[2] = {CORNERS, 1};
+    for (int i = 0; i < 4; i++) {
+        float got[CORNERS];
+        ops_tensor x, y;
+        ok(ops_tensor_from_host(test_context, HAL_TYPE_F32, 2, shape, corners, &x));
+        ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, &y));
+        const ops_tensor *to = i < 2 ? &y : &x;
+        ok(i % 2 ? ops_log_softmax(test_context, 1, &x, to) : ops_softmax(test_context, 1, &x, to));
+        ok(ops_tensor_read(test_context, to, sizeof got, got));
+        for (int k = 0; k < CORNERS; k++) {
+            assert_true(isfinite(corners[k]) ? got[k] == (float)(i % 2 == 0) : isnan(got[k]));
+        }
+        ops_tensor_release(&x);
+        ops_tensor_release(&y);
+    }
+}
+
 static void softmax_in_place_has_the_same_bits(void **state)
 {
     const int64_t shapes[][2] = {{5, 1025}, {1025, 5}, {70, 64}, {2, 5000}};
@@ -424,6 +446,7 @@ int main(void)
         cmocka_unit_test(prologue_and_epilogue),
         cmocka_unit_test(softmax),
         cmocka_unit_test(rows_in_shared_memory),
+        cmocka_unit_test(softmax_of_single_elements),
         cmocka_unit_test(softmax_in_place_has_the_same_bits),
         cmocka_unit_test(zero_sizes),
         cmocka_unit_test(groups_of_any_size),
