@@ -8,12 +8,13 @@
 #include "tensor/overlap.h"
 
 /* The weight of an element that begins at `bit` of a byte. */
-static hal_ir_value weight_value(hal_ir_builder *b, const ops_quantised *q, hal_ir_value byte,
-                                 uint32_t bit, hal_ir_value scale, hal_ir_value zero)
+static hal_ir_value weight_value(hal_ir_builder *b, const ops_quantised *q, bool has_denormals,
+                                 hal_ir_value byte, uint32_t bit, hal_ir_value scale,
+                                 hal_ir_value zero)
 {
     hal_ir_value x;
     if (ops_quantised_is_float(q->format)) {
-        x = ops_quantised_float(b, q->format, byte, bit);
+        x = ops_quantised_float(b, q->format, has_denormals, byte, bit);
     } else {
         const uint32_t half = ops_quantised_half(q->format);
         const uint32_t mask = (1u << ops_quantised_bits(q->format)) - 1;
@@ -57,7 +58,7 @@ static hal_ir_value packed_pair(hal_ir_builder *b, hal_type type, const hal_ir_v
 }
 
 /* `pair`: the type of the two elements of a word that is the output; NONE: each is an output. */
-static hal_status make_expression(const ops_quantised *q, hal_type pair,
+static hal_status make_expression(const ops_quantised *q, hal_type pair, bool has_denormals,
                                   ops_expression **expression)
 {
     hal_ir_builder *b;
@@ -75,7 +76,7 @@ static hal_status make_expression(const ops_quantised *q, hal_type pair,
     }
     hal_ir_value weights[2];
     for (uint32_t i = 0; i < 8 / bits; i++) {
-        weights[i] = weight_value(b, q, byte, i * bits, scale, zero);
+        weights[i] = weight_value(b, q, has_denormals, byte, i * bits, scale, zero);
         if (pair == HAL_TYPE_NONE) {
             hal_ir_output(b, i, weights[i]);
         }
@@ -139,7 +140,8 @@ hal_status ops_quantised_write(ops_context *context, const ops_quantised_weights
     const ops_tensor words = has_pairs ? y_in_pairs(w, y) : *y;
     const ops_tensor outputs[2] = {in_blocks(&words, blocks, rows, 0, has_pairs ? 1 : packed),
                                    in_blocks(y, blocks, rows, packed - 1, packed)};
-    HAL_TRY(make_expression(q, has_pairs ? y->type : (hal_type)HAL_TYPE_NONE, &expression));
+    HAL_TRY(make_expression(q, has_pairs ? y->type : (hal_type)HAL_TYPE_NONE,
+                            (context->info->exactness & HAL_EXACT_DENORMALS) != 0, &expression));
     const hal_status status = ops_pointwise(context, expression, inputs, q->zeros ? 3 : 2, outputs,
                                             has_pairs ? 1 : (uint32_t)packed);
     ops_expression_destroy(expression);

@@ -180,9 +180,10 @@ static hal_ir_value decode(quantised_emitter *q, const unit *u, uint32_t column,
 {
     uint32_t bit;
     hal_ir_value word = find_word(q, u, column, step, &bit);
-    hal_ir_value x = ops_quantised_is_float(q->form->format)
-                         ? ops_quantised_float(q->e->b, q->form->format, word, bit)
-                         : decode_integer(q, word, bit);
+    hal_ir_value x =
+        ops_quantised_is_float(q->form->format)
+            ? ops_quantised_float(q->e->b, q->form->format, q->form->has_denormals, word, bit)
+            : decode_integer(q, word, bit);
     return q->form->has_zeros ? hal_ir_sub(q->e->b, x, u->zeros[column]) : x;
 }
 

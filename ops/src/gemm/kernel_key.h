@@ -30,7 +30,7 @@ typedef struct ops_gemm_quantisation {
     uint8_t has_zeros;  /* a tensor of them */
     uint8_t scales_are_exponents;  /* U8: powers of two */
     uint8_t scale_slot, zero_slot; /* bindings */
-    uint8_t reserved;              /* 0 */
+    uint8_t has_denormals;         /* the device has them: floats are decoded by a product */
 } ops_gemm_quantisation;
 
 typedef struct ops_gemm_kernel_key {

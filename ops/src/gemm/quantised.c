@@ -279,7 +279,9 @@ static hal_status task_make(const ops_context *context, const quantised_call *ca
         .quantisation = {.format = (uint8_t)q->format,
                          .is_blocked = w->block != w->k,
                          .has_zeros = q->zeros != NULL,
-                         .scales_are_exponents = q->scales.type == HAL_TYPE_U8}};
+                         .scales_are_exponents = q->scales.type == HAL_TYPE_U8,
+                         .has_denormals = ops_quantised_is_float(q->format) &&
+                                          (context->info->exactness & HAL_EXACT_DENORMALS)}};
     t->given = NULL;
     t->k_all = (uint32_t)t->product.a.columns;
     t->batch_first = 0;

@@ -19,9 +19,10 @@ static inline bool ops_quantised_is_float(uint32_t format)
 /* Whether elements of a type may hold a format. */
 bool ops_quantised_takes_type(uint32_t format, hal_type type);
 
-/* The float whose bits begin at `bit` of a word; other bits may be set. */
-hal_ir_value ops_quantised_float(hal_ir_builder *b, uint32_t format, hal_ir_value word,
-                                 uint32_t bit);
+/* The float whose bits begin at `bit` of a word; other bits may be set. `has_denormals`: the device
+ * has HAL_EXACT_DENORMALS, and takes half of the operations. */
+hal_ir_value ops_quantised_float(hal_ir_builder *b, uint32_t format, bool has_denormals,
+                                 hal_ir_value word, uint32_t bit);
 
 /* 2^(x - 127), NaN for 255: the scales of microscaling formats. */
 hal_ir_value ops_quantised_exponent(hal_ir_builder *b, hal_ir_value x);

@@ -207,6 +207,19 @@ static void wrong_arguments_are_refused(void **state)
     weights_free(&w);
 }
 
+/* The other kind of device without denormals: floats are decoded without them. */
+static int open_flushing_context(void **state)
+{
+    static hal_device_info flushing;
+    const int failed = open_other_context(state);
+    if (!failed) {
+        flushing = *test_context->info;
+        flushing.exactness &= ~(uint32_t)HAL_EXACT_DENORMALS;
+        test_set_device(test_context, &flushing);
+    }
+    return failed;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,5 +231,6 @@ int main(void)
         cmocka_unit_test(wrong_arguments_are_refused),
     };
     return RUN_ON_ALL(tests) +
+           cmocka_run_group_tests_name("flushing", tests, open_flushing_context, close_context) +
            cmocka_run_group_tests_name("arguments", others, open_context, close_context);
 }
