@@ -195,6 +195,7 @@ hal_status cuda_device_open(uint32_t index, hal_plugin_device **device)
     }
     pthread_rwlock_init(&made->unloading, NULL);
     pthread_mutex_init(&made->gemm_lock, NULL);
+    pthread_cond_init(&made->gemm_made, NULL);
     *device = made;
     return HAL_OK;
 }
@@ -210,6 +211,7 @@ void cuda_device_close(hal_plugin_device *device, bool lost)
     }
     pthread_rwlock_destroy(&device->unloading);
     pthread_mutex_destroy(&device->gemm_lock);
+    pthread_cond_destroy(&device->gemm_made);
     free(device);
 }
 

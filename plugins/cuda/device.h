@@ -39,6 +39,7 @@ struct hal_plugin_device {
     cuda_gemm_tile gemm_tile;
     uint8_t gemm_wait;         /* seconds, see gemm/tile/key.h */
     pthread_mutex_t gemm_lock; /* of gemm_modules */
+    pthread_cond_t gemm_made;  /* a thread has compiled one of them, or failed to */
     struct cuda_gemm_module *gemm_modules;
     _Atomic bool needs_parts;        /* there is a kernel that uses those of a queue */
     hal_plugin_wait last_collective; /* that began; under the lock of collectives/comm.c */

@@ -172,6 +172,10 @@ GUARD_LIGHT(gemm, gemm_estimate, hal_status, false,
             (hal_plugin_device * device, const hal_gemm_description *description, double most_ns,
              double *nanoseconds),
             (device, description, most_ns, nanoseconds))
+GUARD_LIGHT(gemm, gemm_workspace, hal_status, false,
+            (hal_plugin_device * device, const hal_gemm_description *description,
+             uint64_t *workspace_bytes),
+            (device, description, workspace_bytes))
 GUARD_LIGHT(table, submit, hal_status, true,
             (hal_plugin_queue * queue, const hal_batch *batch, const hal_plugin_wait *waits,
              uint32_t wait_count, uint64_t value),
@@ -361,6 +365,7 @@ static void guarded_device_close(hal_plugin_device *device)
     X(native, kernel_create_native)        \
     X(gemm, gemm)                          \
     X(gemm, gemm_estimate)                 \
+    X(gemm, gemm_workspace)                \
     X(peers, device_can_access_peer)       \
     X(handles, device_handle)              \
     X(handles, queue_handle)               \

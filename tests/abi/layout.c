@@ -474,13 +474,15 @@ FIELD(hal_extension_native, formats, const char *, 8)
 ENTRY(hal_extension_native, kernel_create_native, 16, hal_status,
       (hal_plugin_device *, const char *, const void *, uint64_t, const char *,
        const hal_ir_kernel *, hal_plugin_kernel **))
-SIZE(hal_extension_gemm, 24)
+SIZE(hal_extension_gemm, 32)
 FIELD(hal_extension_gemm, size, uint32_t, 0)
 FIELD(hal_extension_gemm, version, uint32_t, 4)
 ENTRY(hal_extension_gemm, gemm, 8, hal_status,
       (hal_plugin_device *, const hal_gemm_description *, hal_plugin_kernel **, uint64_t *))
 ENTRY(hal_extension_gemm, gemm_estimate, 16, hal_status,
       (hal_plugin_device *, const hal_gemm_description *, double, double *))
+ENTRY(hal_extension_gemm, gemm_workspace, 24, hal_status,
+      (hal_plugin_device *, const hal_gemm_description *, uint64_t *))
 SIZE(hal_extension_peers, 16)
 FIELD(hal_extension_peers, size, uint32_t, 0)
 FIELD(hal_extension_peers, version, uint32_t, 4)

@@ -7,6 +7,7 @@
 #include <kit/fp.h>
 #include <kit/interpret.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -632,15 +633,28 @@ static hal_status kernel_create_native(hal_plugin_device *device, const char *fo
     return kernel_create(device, signature, kernel);
 }
 
+static bool gemm_declines(const hal_gemm_description *description)
+{
+    return description->m > 1000 ||
+           (description->input_count > 0 && description->inputs[0].type == HAL_TYPE_BOOL);
+}
+
 static hal_status gemm(hal_plugin_device *device, const hal_gemm_description *description,
                        hal_plugin_kernel **kernel, uint64_t *workspace_bytes)
 {
-    if (description->m > 1000 ||
-        (description->input_count > 0 && description->inputs[0].type == HAL_TYPE_BOOL)) {
+    if (gemm_declines(description)) {
         return HAL_ERROR_UNSUPPORTED;
     }
     *workspace_bytes = 4096;
     return kernel_create(device, NULL, kernel);
+}
+
+static hal_status gemm_workspace(hal_plugin_device *device, const hal_gemm_description *description,
+                                 uint64_t *workspace_bytes)
+{
+    (void)device;
+    *workspace_bytes = 4096;
+    return gemm_declines(description) ? HAL_ERROR_UNSUPPORTED : HAL_OK;
 }
 
 static uint32_t device_can_access_peer(hal_plugin_device *device, hal_plugin_device *other)
@@ -671,7 +685,8 @@ static const void *query_extension(hal_plugin_instance *instance, const char *na
     static const hal_extension_native native = {EXTENSION(native),
                                                 .formats = "mock-text,mock-binary",
                                                 .kernel_create_native = kernel_create_native};
-    static const hal_extension_gemm products = {EXTENSION(gemm), .gemm = gemm};
+    static const hal_extension_gemm products = {EXTENSION(gemm), .gemm = gemm,
+                                                .gemm_workspace = gemm_workspace};
     static const hal_extension_peers peers = {EXTENSION(peers),
                                               .device_can_access_peer = device_can_access_peer};
     static const hal_extension_external external = {

@@ -37,6 +37,34 @@ HAL_API hal_status hal_kernel_create_built(hal_device *device, hal_ir_builder *b
                                            const hal_kernel_fingerprint *fingerprint,
                                            HAL_OUT hal_kernel **kernel);
 
+/* hal_kernel_create_built without a wait for the compiler: the kernel is checked and legalised in
+ * the call, and compiled by a thread in the background, while the program records. At most seven
+ * threads, and one less than the process has processors, compile for a device; they end when there
+ * is nothing left to compile. What needs the kernel waits for it: hal_kernel_wait,
+ * hal_kernel_get_native, hal_kernel_create of an equal one, and the flush or wait of a queue that
+ * submits a batch with it. A batch is not submitted for its length while it has such kernels.
+ *
+ * An error of the compiler comes from that call, with the status and message of
+ * hal_kernel_create_built. A batch with such a kernel is dropped, as one that a plugin has
+ * rejected. A later dispatch of the kernel compiles it once more and returns its error.
+ *
+ * With layers, and on one processor, the kernel is compiled within the call.
+ * Ownership: the caller's reference. It may be released at any time: a kernel that no recorded work
+ * uses is not compiled any more, or destroyed when it is.
+ * Threads: the builder's. Errors: those of hal_kernel_create_built, except as told. */
+HAL_API hal_status hal_kernel_create_ahead(hal_device *device, hal_ir_builder *builder,
+                                           const hal_kernel_fingerprint *fingerprint,
+                                           HAL_OUT hal_kernel **kernel);
+
+/* Returns when the kernel is compiled.
+ * Threads: any. Errors: INVALID_ARGUMENT for null, those of the compilation. */
+HAL_API hal_status hal_kernel_wait(hal_kernel *kernel);
+
+/* Returns how many nanoseconds the compilation of a kernel took, or to load it from the compile
+ * cache: at least 1. 0 while it has not ended, well or not. Does not wait.
+ * Threads: any. Errors: none; null returns 0. */
+HAL_API uint64_t hal_kernel_get_compile_ns(const hal_kernel *kernel);
+
 /* Creates the kernel of a fingerprint that hal_kernel_create_built had before, here or in another
  * process, from the compile cache: nothing is built. `*kernel` is null, and the status OK, where it
  * is not known: without a compile cache, while a layer listens or HAL_DUMP is set, on processors,
@@ -74,6 +102,15 @@ HAL_API hal_status hal_kernel_create_gemm(hal_device *device,
                                           const hal_gemm_description *description,
                                           HAL_OUT hal_kernel **kernel,
                                           HAL_OUT uint64_t *workspace_bytes);
+
+/* hal_kernel_create_gemm without a wait for the compiler, as hal_kernel_create_ahead; where the
+ * plugin cannot tell the workspace before, the kernel is compiled within the call.
+ * Ownership: the caller's reference; description and epilogue may be freed. Threads: any.
+ * Errors: those of hal_kernel_create_gemm, except as told. */
+HAL_API hal_status hal_kernel_create_gemm_ahead(hal_device *device,
+                                                const hal_gemm_description *description,
+                                                HAL_OUT hal_kernel **kernel,
+                                                HAL_OUT uint64_t *workspace_bytes);
 
 /* Estimates the time of the kernel that hal_kernel_create_gemm creates for a description without an
  * epilogue. `nanoseconds` receives 0 where the plugin has the kernel and no estimate.

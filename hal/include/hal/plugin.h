@@ -95,7 +95,7 @@ extern "C" {
  *  instance_destroy, device_open, device_close         | one thread at a time for an instance
  *  memory_*, external_info                             | any
  *  device_handle, queue_handle, kernel_handle          | any
- *  kernel_*, gemm, gemm_estimate, host_copy            | any
+ *  kernel_*, gemm, gemm_*, host_copy                   | any
  *  queue_create, queue_import, device_can_access_peer  | any
  *  comm_backend, _id, _create, _poll, _abort           | any
  *  queue_destroy, comm_destroy                         | any, but one for an object
@@ -472,6 +472,13 @@ typedef struct hal_extension_gemm {
      * kernel takes longer than `most_ns`. */
     hal_status (*gemm_estimate)(hal_plugin_device *device, const hal_gemm_description *description,
                                 double most_ns, double *nanoseconds);
+
+    /* (may be null) Answers what `gemm` would, and creates no kernel: hal lets that be compiled in
+     * the background.
+     *   workspace_bytes  as of `gemm`
+     * Errors: UNSUPPORTED declines the product, exactly where `gemm` does. */
+    hal_status (*gemm_workspace)(hal_plugin_device *device, const hal_gemm_description *description,
+                                 uint64_t *workspace_bytes);
 } hal_extension_gemm;
 
 /* Devices of the plugin that access each other's memory. */

@@ -19,6 +19,7 @@ void hal_recording_destroy(hal_recording *recording)
         free(recording->bindings);
         free(recording->scalars);
         free(recording->waits);
+        free(recording->pending);
         free(recording);
     }
 }
@@ -28,6 +29,7 @@ void hal_recording_clear(hal_recording *recording)
     recording->command_count = 0;
     recording->binding_count = 0;
     recording->scalar_bytes = 0;
+    recording->pending_count = 0;
 }
 
 void hal_recording_remove_fence(hal_recording *recording)
@@ -65,6 +67,18 @@ hal_status hal_recording_wait(hal_recording *recording, hal_last_use use)
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory to record a point to wait for");
     }
     recording->waits[recording->wait_count++] = use;
+    return HAL_OK;
+}
+
+hal_status hal_recording_add_pending(hal_recording *recording, struct hal_kernel *kernel)
+{
+    if (!HAL_ARRAY_RESERVE(recording->pending, recording->pending_capacity,
+                           (uint64_t)recording->pending_count + 1)) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY,
+                        "no host memory to record a kernel that is being compiled");
+    }
+    recording->pending[recording->pending_count++] =
+        (hal_pending_kernel){kernel, recording->command_count};
     return HAL_OK;
 }
 

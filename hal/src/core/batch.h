@@ -7,13 +7,20 @@
 
 #include <hal/plugin.h>
 
+/* A command whose kernel is being compiled: the handle is put in before the batch is submitted. */
+typedef struct hal_pending_kernel {
+    struct hal_kernel *kernel;
+    uint32_t command;
+} hal_pending_kernel;
+
 typedef struct hal_recording {
     struct hal_recording *next; /* among the deferred or spare batches of a queue */
     uint64_t value;             /* of its point, once it is deferred */
     hal_command *commands;
     hal_binding *bindings;
     uint8_t *scalars;
-    hal_last_use *waits;   /* points that come before the batch, one per timeline */
+    hal_last_use *waits; /* points that come before the batch, one per timeline */
+    hal_pending_kernel *pending;
     hal_host_fence *fence; /* signaled before the batch is submitted; may be null */
     uint32_t flags;        /* HAL_BATCH_* */
     uint32_t had_fence;    /* 1: counted among the deferred batches with a fence; of deferred.c */
@@ -21,6 +28,7 @@ typedef struct hal_recording {
     uint32_t binding_count, binding_capacity;
     uint32_t scalar_bytes, scalar_capacity;
     uint32_t wait_count, wait_capacity;
+    uint32_t pending_count, pending_capacity;
 } hal_recording;
 
 /* Returns an empty batch, null without host memory. */
@@ -40,6 +48,9 @@ hal_status hal_recording_grow(hal_recording *recording, uint32_t commands, uint3
 /* Adds a point that comes before the batch; the later one per timeline is kept.
  * Errors: OUT_OF_MEMORY. */
 hal_status hal_recording_wait(hal_recording *recording, hal_last_use use);
+
+/* Notes that the next command has a kernel that is being compiled. Errors: OUT_OF_MEMORY. */
+hal_status hal_recording_add_pending(hal_recording *recording, struct hal_kernel *kernel);
 
 /* The batch as the plugin reads it, valid until the recording changes. */
 hal_batch hal_recording_view(const hal_recording *recording);

@@ -42,6 +42,23 @@ static hal_status batch_defer(hal_queue *queue, uint64_t value)
     return HAL_OK;
 }
 
+/* Waits for kernels that are being compiled. Without one of them the batch is empty: it comes after
+ * those that are deferred, so it is not dropped here. */
+static hal_status batch_resolve(hal_queue *queue)
+{
+    hal_recording *recording = queue->recorder.recording;
+    if (recording->pending_count == 0) {
+        return HAL_OK;
+    }
+    const hal_status status = hal_kernel_cache_resolve(queue->timeline.device->kernels, recording);
+    if (status != HAL_OK) {
+        hal_recording_clear(recording);
+        hal_recording_remove_fence(recording);
+        atomic_store(&queue->timeline.rejected, hal_timeline_next_value(&queue->timeline));
+    }
+    return status;
+}
+
 static hal_status batch_flush(hal_queue *queue)
 {
     hal_timeline *timeline = &queue->timeline;
@@ -64,6 +81,20 @@ static hal_status batch_flush(hal_queue *queue)
     return status;
 }
 
+/* The message is that of the first failure. */
+static hal_status batch_compile_and_flush(hal_queue *queue)
+{
+    hal_saved_message message;
+    const hal_status compiled = batch_resolve(queue);
+    if (compiled == HAL_OK) {
+        return batch_flush(queue);
+    }
+    hal_message_save(&message);
+    batch_flush(queue);
+    hal_message_restore(&message);
+    return compiled;
+}
+
 /* With `count_waits`, a batch that only has waits is flushed as well. With `timed`, the time of the
  * point can be asked for: an empty batch comes after one that has none. */
 static hal_status queue_flush(hal_queue *queue, bool count_waits, bool timed, hal_point *point)
@@ -78,7 +109,7 @@ static hal_status queue_flush(hal_queue *queue, bool count_waits, bool timed, ha
         recording->flags = timed || hal_hooks_on(HAL_HOOK_BATCHES) ? 0 : HAL_BATCH_UNTIMED;
         queue->ends_untimed = recording->flags != 0;
         queue->needs_batch = false;
-        status = batch_flush(queue);
+        status = batch_compile_and_flush(queue);
     }
     hal_kernel_cache_sweep(queue->timeline.device->kernels);
     if (point) {

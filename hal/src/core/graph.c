@@ -224,6 +224,7 @@ static hal_status graph_record(hal_queue *queue, const hal_graph *graph, hal_buf
     const uint32_t commands = recording->command_count;
     const uint32_t bindings = recording->binding_count;
     const uint32_t scalars = recording->scalar_bytes;
+    const uint32_t pending = recording->pending_count;
     const uint64_t serial = recorder->serial;
     hal_status status = HAL_OK;
     for (uint32_t c = 0; status == HAL_OK && c < graph->command_count; c++) {
@@ -242,6 +243,7 @@ static hal_status graph_record(hal_queue *queue, const hal_graph *graph, hal_buf
         recording->command_count = commands;
         recording->binding_count = bindings;
         recording->scalar_bytes = scalars;
+        recording->pending_count = pending;
         hal_hazards_force(&recorder->hazards);
     }
     return status;

@@ -64,19 +64,19 @@ static hal_status kernel_describe_ir(hal_kernel *kernel, const hal_ir_kernel *ir
     return HAL_OK;
 }
 
-static hal_status plugin_compile(hal_kernel *kernel, const hal_kernel_source *source)
+static hal_status plugin_compile(const hal_kernel *kernel, const hal_kernel_source *source,
+                                 hal_plugin_kernel **handle)
 {
     hal_device *device = kernel->device;
     const hal_plugin_entries *plugin = device->plugin;
     if (source->gemm) {
-        return plugin->gemm(device->handle, source->gemm, &kernel->handle, source->workspace_bytes);
+        return plugin->gemm(device->handle, source->gemm, handle, source->workspace_bytes);
     }
     if (source->code) {
         return plugin->kernel_create_native(device->handle, source->format, source->code,
-                                            source->bytes, source->entry, source->ir,
-                                            &kernel->handle);
+                                            source->bytes, source->entry, source->ir, handle);
     }
-    return plugin->kernel_create(device->handle, source->ir, &kernel->handle);
+    return plugin->kernel_create(device->handle, source->ir, handle);
 }
 
 hal_kernel *hal_kernel_allocate(hal_device *device, const hal_kernel_source *source)
@@ -109,15 +109,18 @@ hal_status hal_kernel_compile(hal_kernel *kernel, const hal_kernel_source *sourc
     const hal_cache_scope *outer = hal_cache_enter(&device->cache);
     hal_event event = {
         .kind = HAL_EVENT_COMPILE, .device = device, .kernel = kernel, .source = source};
+    hal_plugin_kernel *handle = NULL;
     hal_status status = hal_event_begin(&event);
     if (status == HAL_OK) {
-        status = plugin_compile(kernel, event.given_source ? event.given_source : source);
+        status = plugin_compile(kernel, event.given_source ? event.given_source : source, &handle);
     }
-    status = hal_host_made(status, kernel->handle);
+    status = hal_host_made(status, handle);
+    if (status == HAL_OK) {
+        atomic_store_explicit(&kernel->handle, handle, memory_order_release);
+    }
     hal_event_end(&event, status);
     hal_cache_enter(outer);
     if (status != HAL_OK) {
-        kernel->handle = NULL;
         return hal_device_failed(device, status, "creating kernel %s", kernel->names);
     }
     return HAL_OK;
@@ -125,8 +128,9 @@ hal_status hal_kernel_compile(hal_kernel *kernel, const hal_kernel_source *sourc
 
 void hal_kernel_free(hal_kernel *kernel)
 {
-    if (kernel->handle) {
-        kernel->device->plugin->kernel_destroy(kernel->device->handle, kernel->handle);
+    hal_plugin_kernel *handle = atomic_load(&kernel->handle);
+    if (handle) {
+        kernel->device->plugin->kernel_destroy(kernel->device->handle, handle);
     }
     hal_fence_set_destroy(&kernel->uses);
     free(kernel->message);

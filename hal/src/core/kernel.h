@@ -14,8 +14,9 @@ struct hal_kernel {
     hal_kernel *next; /* among the retired kernels */
     _Atomic uint32_t references;
     hal_device *device;
-    hal_plugin_kernel *handle;
-    _Atomic uint64_t batch_serial; /* of the last batch that recorded a use */
+    _Atomic(hal_plugin_kernel *) handle; /* null: it is being compiled, or that has failed */
+    struct hal_kernel_ahead *ahead;      /* of a kernel that is compiled ahead; else null */
+    _Atomic uint64_t batch_serial;       /* of the last batch that recorded a use */
     hal_fence_set uses;
     uint32_t binding_count;
     uint32_t scalar_bytes;
@@ -31,7 +32,8 @@ struct hal_kernel {
     uint64_t source[2]; /* hash of the IR before it was legalised; zeros if unknown */
     bool is_complete;   /* compilation has ended with `status` */
     hal_status status;
-    char *message; /* of a status other than HAL_OK */
+    char *message;       /* of a status other than HAL_OK */
+    uint64_t compile_ns; /* that the compilation took */
 };
 
 /* The input of a kernel: exactly one of IR, code and GEMM description. Shown to hooks. */
@@ -50,7 +52,7 @@ typedef struct hal_kernel_source {
  * without host memory. */
 hal_kernel *hal_kernel_allocate(hal_device *device, const hal_kernel_source *source);
 
-/* Lets the plugin compile the kernel. Errors: those of the plugin. */
+/* Lets the plugin compile the kernel, and makes the handle known. Errors: those of the plugin. */
 hal_status hal_kernel_compile(hal_kernel *kernel, const hal_kernel_source *source);
 
 /* Destroys a kernel that no work uses. The caller drops the reference to the device. */

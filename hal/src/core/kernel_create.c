@@ -89,45 +89,77 @@ static hal_status check_limits(const char *function, const hal_device *device,
                : HAL_OK;
 }
 
-static hal_status kernel_create_legal(const char *function, hal_device *device,
-                                      const hal_ir_kernel *ir, const hal_ir_kernel *legal,
+/* How a kernel is created. */
+typedef struct creation {
+    const char *function;                      /* the public one, for messages */
+    const char *argument;                      /* of it, which is the kernel */
+    const hal_kernel_fingerprint *fingerprint; /* its key in the compile cache, or null */
+    bool is_ahead;                             /* not compiled within the call */
+} creation;
+
+/* Layers see compilations on the thread that asks for them, and in order. */
+static bool device_compiles_ahead(const hal_device *device)
+{
+    return hal_kernel_cache_has_threads(device->kernels) &&
+           !hal_hooks_on(HAL_HOOK_EVENTS | HAL_HOOK_CALLS | HAL_HOOK_BATCHES);
+}
+
+/* Takes `legal`. */
+static hal_status kernel_create_legal(const creation *how, hal_device *device,
+                                      const hal_ir_kernel *ir, hal_ir_kernel *legal,
                                       hal_kernel **kernel)
 {
     uint64_t key[2];
-    HAL_TRY(check_limits(function, device, legal));
+    hal_status status = check_limits(how->function, device, legal);
     hal_ir_hash(legal, key);
-    return hal_kernel_cache_get(device->kernels, key,
-                                &(hal_kernel_source){.ir = legal, .built = ir}, kernel);
+    if (status == HAL_OK && how->is_ahead && device_compiles_ahead(device)) {
+        hal_kernel_ahead *ahead = hal_kernel_ahead_create(legal, how->fingerprint);
+        return ahead ? hal_kernel_cache_get_ahead(device->kernels, key, ahead, kernel)
+                     : HAL_ERROR_OUT_OF_MEMORY;
+    }
+    if (status == HAL_OK) {
+        status = hal_kernel_cache_get(device->kernels, key,
+                                      &(hal_kernel_source){.ir = legal, .built = ir}, kernel);
+    }
+    if (status == HAL_OK && how->fingerprint) {
+        hal_fingerprint_store(device, how->fingerprint, legal, (*kernel)->key);
+    }
+    hal_ir_kernel_destroy(legal);
+    return status;
 }
 
-/* Of a verified kernel, which is an argument of the function. `fingerprint`: null, or its
- * key in the compile cache. */
-static hal_status kernel_create_verified(const char *function, const char *argument,
-                                         hal_device *device, const hal_ir_kernel *ir,
-                                         const hal_kernel_fingerprint *fingerprint,
-                                         hal_kernel **kernel)
+/* A kernel that was found may be one that is compiled ahead. Takes the reference. */
+static hal_status kernel_found(const creation *how, hal_kernel **kernel)
+{
+    const hal_status status = how->is_ahead ? HAL_OK : hal_kernel_cache_await(*kernel);
+    if (status != HAL_OK) {
+        hal_kernel_unref(*kernel);
+        *kernel = NULL;
+    }
+    return status;
+}
+
+/* Of a verified kernel. */
+static hal_status kernel_create_verified(const creation *how, hal_device *device,
+                                         const hal_ir_kernel *ir, hal_kernel **kernel)
 {
     if (ir->flags & HAL_IR_FRAGMENT) {
         return hal_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: %s: expected a kernel, got fragment %s",
-                        function, argument, ir->names + ir->name);
+                        how->function, how->argument, ir->names + ir->name);
     }
     uint64_t source[2];
     hal_ir_hash(ir, source);
     if ((*kernel = hal_kernel_cache_find_source(device->kernels, source)) != NULL) {
-        return HAL_OK;
+        return kernel_found(how, kernel);
     }
     dump_ir("as built", ir);
     hal_ir_kernel *legal = NULL;
     HAL_TRY(hal_ir_legalise(ir, &device->info, &legal));
     dump_ir("legalised", legal);
-    hal_status status = kernel_create_legal(function, device, ir, legal, kernel);
+    const hal_status status = kernel_create_legal(how, device, ir, legal, kernel);
     if (status == HAL_OK) {
         hal_kernel_cache_add_source(device->kernels, *kernel, source);
-        if (fingerprint) {
-            hal_fingerprint_store(device, fingerprint, legal, (*kernel)->key);
-        }
     }
-    hal_ir_kernel_destroy(legal);
     return status;
 }
 
@@ -141,26 +173,25 @@ static hal_status kernel_create(hal_device *device, const hal_ir_kernel *ir, hal
     if (status == HAL_OK) {
         status = hal_ir_verify(ir);
     }
-    return status == HAL_OK
-               ? kernel_create_verified("hal_kernel_create", "ir", device, ir, NULL, kernel)
-               : status;
+    return status == HAL_OK ? kernel_create_verified(
+                                  &(creation){.function = "hal_kernel_create", .argument = "ir"},
+                                  device, ir, kernel)
+                            : status;
 }
 
-static hal_status kernel_create_built(hal_device *device, hal_ir_builder *builder,
-                                      const hal_kernel_fingerprint *fingerprint,
-                                      hal_kernel **kernel)
+static hal_status kernel_create_built(const creation *how, hal_device *device,
+                                      hal_ir_builder *builder, hal_kernel **kernel)
 {
     if (!kernel || !builder) {
-        return hal_null_argument("hal_kernel_create_built", kernel ? "builder" : "kernel");
+        return hal_null_argument(how->function, kernel ? "builder" : "kernel");
     }
     *kernel = NULL;
-    hal_status status = hal_device_check(device, "hal_kernel_create_built");
+    hal_status status = hal_device_check(device, how->function);
     if (status == HAL_OK) {
-        status = hal_ir_builder_end(builder, "hal_kernel_create_built");
+        status = hal_ir_builder_end(builder, how->function);
     }
     return status == HAL_OK
-               ? kernel_create_verified("hal_kernel_create_built", "builder", device,
-                                        hal_ir_builder_view(builder), fingerprint, kernel)
+               ? kernel_create_verified(how, device, hal_ir_builder_view(builder), kernel)
                : status;
 }
 
@@ -238,50 +269,53 @@ static hal_status kernel_create_native(hal_device *device, const char *format, c
         kernel);
 }
 
-/* GEMM kernels are not shared. */
-static hal_status kernel_create_unshared(hal_device *device, const hal_kernel_source *source,
-                                         hal_kernel **kernel)
+/* The plugin says at once whether it has the product. Takes the epilogue. */
+static hal_status kernel_create_gemm_ahead(hal_device *device, const hal_gemm_description *legal,
+                                           hal_ir_kernel *epilogue, hal_kernel **kernel,
+                                           uint64_t *workspace_bytes)
 {
-    hal_kernel *made = hal_kernel_allocate(device, source);
-    if (!made) {
-        return HAL_ERROR_OUT_OF_MEMORY;
+    hal_host_clear_error();
+    const hal_status status =
+        device->plugin->gemm_workspace(device->handle, legal, workspace_bytes);
+    if (status != HAL_OK) {
+        hal_ir_kernel_destroy(epilogue);
+        return hal_device_failed(device, status, "creating kernel gemm");
     }
-    const hal_status status = hal_kernel_compile(made, source);
-    if (status == HAL_OK) {
-        *kernel = made;
-    } else {
-        hal_kernel_free(made);
-        hal_device_unref(device);
-    }
-    return status;
+    hal_kernel_ahead *ahead = hal_kernel_ahead_create_gemm(legal, epilogue);
+    return ahead ? hal_kernel_cache_get_ahead(device->kernels, NULL, ahead, kernel)
+                 : HAL_ERROR_OUT_OF_MEMORY;
 }
 
-static hal_status kernel_create_gemm(hal_device *device, const hal_gemm_description *description,
-                                     hal_kernel **kernel, uint64_t *workspace_bytes)
+static hal_status kernel_create_gemm(const creation *how, hal_device *device,
+                                     const hal_gemm_description *description, hal_kernel **kernel,
+                                     uint64_t *workspace_bytes)
 {
     if (!kernel || !description || !workspace_bytes) {
-        return hal_null_argument("hal_kernel_create_gemm", !kernel        ? "kernel"
-                                                           : !description ? "description"
-                                                                          : "workspace_bytes");
+        return hal_null_argument(how->function, !kernel        ? "kernel"
+                                                : !description ? "description"
+                                                               : "workspace_bytes");
     }
     *kernel = NULL;
     *workspace_bytes = 0;
     hal_gemm_description legal;
-    HAL_TRY(hal_device_check(device, "hal_kernel_create_gemm"));
+    HAL_TRY(hal_device_check(device, how->function));
     HAL_TRY(hal_gemm_check(description, &legal));
     if (!device->plugin->gemm) {
-        return hal_fail(HAL_ERROR_UNSUPPORTED,
-                        "hal_kernel_create_gemm: the plugin of %s:%u has no matrix product",
-                        device->plugin->name, device->index);
+        return hal_fail(HAL_ERROR_UNSUPPORTED, "%s: the plugin of %s:%u has no matrix product",
+                        how->function, device->plugin->name, device->index);
     }
     hal_ir_kernel *epilogue = NULL;
     if (legal.epilogue) {
         HAL_TRY(hal_ir_legalise(legal.epilogue, &device->info, &epilogue));
         legal.epilogue = epilogue;
     }
+    if (how->is_ahead && device->plugin->gemm_workspace && device_compiles_ahead(device)) {
+        return kernel_create_gemm_ahead(device, &legal, epilogue, kernel, workspace_bytes);
+    }
     const hal_kernel_source source = {
         .gemm = &legal, .built = description->epilogue, .workspace_bytes = workspace_bytes};
-    const hal_status status = kernel_create_unshared(device, &source, kernel);
+    /* GEMM kernels are not shared. */
+    const hal_status status = hal_kernel_cache_get(device->kernels, NULL, &source, kernel);
     hal_ir_kernel_destroy(epilogue);
     return status;
 }
@@ -325,11 +359,42 @@ hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir, hal_ke
 hal_status hal_kernel_create_built(hal_device *device, hal_ir_builder *builder,
                                    const hal_kernel_fingerprint *fingerprint, hal_kernel **kernel)
 {
-    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create_built");
+    const creation how = {
+        .function = "hal_kernel_create_built", .argument = "builder", .fingerprint = fingerprint};
+    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, how.function);
     if (status == HAL_OK) {
-        status = report_created(kernel_create_built(device, builder, fingerprint, kernel), kernel);
+        status = report_created(kernel_create_built(&how, device, builder, kernel), kernel);
     }
     return status;
+}
+
+hal_status hal_kernel_create_ahead(hal_device *device, hal_ir_builder *builder,
+                                   const hal_kernel_fingerprint *fingerprint, hal_kernel **kernel)
+{
+    const creation how = {.function = "hal_kernel_create_ahead",
+                          .argument = "builder",
+                          .fingerprint = fingerprint,
+                          .is_ahead = true};
+    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, how.function);
+    if (status == HAL_OK) {
+        status = report_created(kernel_create_built(&how, device, builder, kernel), kernel);
+    }
+    return status;
+}
+
+hal_status hal_kernel_wait(hal_kernel *kernel)
+{
+    const hal_status status = hal_hook_use(HAL_OBJECT_KERNEL, kernel, "hal_kernel_wait");
+    if (status == HAL_OK && !kernel) {
+        return hal_null_argument("hal_kernel_wait", "kernel");
+    }
+    return status == HAL_OK ? hal_kernel_cache_await(kernel) : status;
+}
+
+uint64_t hal_kernel_get_compile_ns(const hal_kernel *kernel)
+{
+    const hal_status status = hal_hook_use(HAL_OBJECT_KERNEL, kernel, "hal_kernel_get_compile_ns");
+    return kernel && status == HAL_OK ? hal_kernel_cache_compile_ns(kernel) : 0;
 }
 
 hal_status hal_kernel_recall(hal_device *device, const hal_kernel_fingerprint *fingerprint,
@@ -354,18 +419,33 @@ hal_status hal_kernel_create_native(hal_device *device, const char *format, cons
     return status;
 }
 
-hal_status hal_kernel_create_gemm(hal_device *device, const hal_gemm_description *description,
-                                  hal_kernel **kernel, uint64_t *workspace_bytes)
+static hal_status gemm_create(const creation *how, hal_device *device,
+                              const hal_gemm_description *description, hal_kernel **kernel,
+                              uint64_t *workspace_bytes)
 {
-    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create_gemm");
+    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, how->function);
     if (status == HAL_OK) {
-        status = kernel_create_gemm(device, description, kernel, workspace_bytes);
+        status = kernel_create_gemm(how, device, description, kernel, workspace_bytes);
         status = report_created(status, kernel);
     }
     if (status == HAL_OK) {
         hal_hook_gemm_created(*kernel, description, *workspace_bytes);
     }
     return status;
+}
+
+hal_status hal_kernel_create_gemm(hal_device *device, const hal_gemm_description *description,
+                                  hal_kernel **kernel, uint64_t *workspace_bytes)
+{
+    return gemm_create(&(creation){.function = "hal_kernel_create_gemm"}, device, description,
+                       kernel, workspace_bytes);
+}
+
+hal_status hal_kernel_create_gemm_ahead(hal_device *device, const hal_gemm_description *description,
+                                        hal_kernel **kernel, uint64_t *workspace_bytes)
+{
+    return gemm_create(&(creation){.function = "hal_kernel_create_gemm_ahead", .is_ahead = true},
+                       device, description, kernel, workspace_bytes);
 }
 
 hal_kernel *hal_kernel_retain(hal_kernel *kernel)

@@ -1,6 +1,7 @@
 /* The driver's own objects, and queues of the driver that others own. */
 #include "flush.h"
 #include "hooks.h"
+#include "kernel_cache.h"
 #include "kernel.h"
 #include "queue.h"
 
@@ -60,6 +61,7 @@ hal_status hal_kernel_get_native(hal_kernel *kernel, const char *type, uint64_t 
     hal_device *device = kernel ? kernel->device : NULL;
     uint64_t value = 0;
     HAL_TRY(native_check(HAL_OBJECT_KERNEL, kernel, device, function, type, handle));
+    HAL_TRY(hal_kernel_cache_await(kernel));
     const hal_status status =
         device->plugin->kernel_handle(device->handle, kernel->handle, type, &value);
     return native_end(device, status, function, value, handle);

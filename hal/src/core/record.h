@@ -6,7 +6,7 @@
 #define HAL_SRC_CORE_RECORD_H
 
 #include "buffer.h"
-#include "kernel.h"
+#include "kernel_cache.h"
 #include "recorder.h"
 
 #include <string.h>
@@ -111,7 +111,10 @@ static inline hal_status hal_entry_end(const hal_entry *entry, uint16_t kind, ui
         if (atomic_load_explicit(&kernel->batch_serial, memory_order_relaxed) != recorder->serial) {
             HAL_TRY(hal_kernel_note_use(kernel, recorder));
         }
-        handle = kernel->handle;
+        handle = atomic_load_explicit(&kernel->handle, memory_order_acquire);
+        if (!handle) {
+            HAL_TRY(hal_kernel_cache_note_pending(kernel, recording, &handle));
+        }
     }
     const uint32_t bindings =
         (uint32_t)(entry->binding - recording->bindings) - recording->binding_count;

@@ -34,9 +34,12 @@ void hal_recorder_count_memory(hal_recorder *recorder, uint64_t bytes);
 
 static inline bool hal_recorder_is_full(const hal_recorder *recorder)
 {
-    const uint32_t count = recorder->recording->command_count;
-    return count >= recorder->batch_limit ||
-           (recorder->memory_bytes >= recorder->memory_limit && count > 0);
+    const hal_recording *recording = recorder->recording;
+    const uint32_t count = recording->command_count;
+    /* One that would wait for compilers takes more commands, so that theirs are compiled too. */
+    const bool is_long = count >= recorder->batch_limit &&
+                         (recording->pending_count == 0 || count >= recorder->batch_most);
+    return is_long || (recorder->memory_bytes >= recorder->memory_limit && count > 0);
 }
 
 /* The point of the batch as a use. */

@@ -46,6 +46,7 @@
     X(native, kernel_create_native)        \
     X(gemm, gemm)                          \
     X(gemm, gemm_estimate)                 \
+    X(gemm, gemm_workspace)                \
     X(peers, device_can_access_peer)       \
     X(host_copy, host_copy)                \
     X(faults, queue_fail_next)             \

@@ -8,6 +8,7 @@
 #include "placement.h"
 #include "profile.h"
 #include "quantised_match.h"
+#include "tensor/compile_ahead.h"
 #include "tensor/compile_policy.h"
 #include "tensor/message.h"
 
@@ -112,13 +113,33 @@ static hal_status plan_create_outputs(const ops_fusion_plan *plan, const executi
     return status;
 }
 
-/* Whether a recorded plan is replayed. One whose general kernels have cost more than compilations
- * is recorded again, with kernels of its shapes. */
-static bool plan_is_kept(const ops_fusion_plan *plan, ops_recorded_plan *recorded)
+/* How a plan is recorded. */
+typedef enum plan_recording {
+    PLAN_AS_BEFORE, /* with the kernels that there are, and general ones for others */
+    PLAN_AGAIN,     /* the same, though it is recorded */
+    PLAN_REQUESTS,  /* the same, and the kernels of its shapes are made in the background */
+    PLAN_SPECIALISES
+} plan_recording;
+
+/* A plan whose general kernels have cost more than compilations is recorded again twice: to request
+ * kernels of its shapes, and with them. */
+static hal_status plan_choose_recording(const ops_fusion_plan *plan, const ops_arrays *arrays,
+                                        ops_recorded_plan *recorded, plan_recording *choice)
 {
-    ops_compile_policy *policy = plan->context->compile_policy;
-    const uint64_t spent = ops_recorded_plan_count_use(recorded);
-    return spent == 0 || !ops_compile_policy_is_due(policy, spent);
+    ops_context *context = plan->context;
+    uint32_t kernels;
+    *choice = arrays->is_recording ? PLAN_SPECIALISES : PLAN_AS_BEFORE;
+    if (arrays->is_recording || !recorded || !ops_recorded_plan_is_general(recorded)) {
+        return HAL_OK;
+    }
+    const uint64_t spent = ops_recorded_plan_count_use(recorded, &kernels);
+    if (ops_recorded_plan_has_requested(recorded)) {
+        HAL_TRY(ops_compile_ahead_collect(context));
+        *choice = context->ahead.requested == 0 ? PLAN_AGAIN : PLAN_AS_BEFORE;
+    } else if (ops_compile_policy_is_due(context->compile_policy, spent, kernels)) {
+        *choice = ops_compile_ahead_pays(context) ? PLAN_REQUESTS : PLAN_SPECIALISES;
+    }
+    return HAL_OK;
 }
 
 /* A recording of a graph is where kernels are compiled ahead. */
@@ -178,7 +199,11 @@ static hal_status plan_record(const ops_fusion_plan *plan, ops_arrays *arrays,
         ops_plan_recorder_cancel(recorder);
         return *is_deferred ? HAL_OK : status;
     }
-    ops_plan_cache_insert(arrays->plan_cache, hash, ops_plan_recorder_end(recorder));
+    ops_recorded_plan *recorded = ops_plan_recorder_end(recorder);
+    if (recorded && policy->requests) {
+        ops_recorded_plan_set_requested(recorded);
+    }
+    ops_plan_cache_insert(arrays->plan_cache, hash, recorded);
     arrays->statistics.compiled++;
     return HAL_OK;
 }
@@ -196,10 +221,13 @@ static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
     key.size = 0;
     ops_fusion_plan_append_key(plan, &key);
     ops_recorded_plan *recorded = ops_plan_cache_find(arrays->plan_cache, &key, hash);
-    const bool specialises = arrays->is_recording || (recorded && !plan_is_kept(plan, recorded));
-    recorded = specialises && recorded && ops_recorded_plan_is_general(recorded) ? NULL : recorded;
-    const ops_compile_decision decision =
-        recorded || specialises ? OPS_COMPILE_NOW : plan_defer_compile(plan, arrays, hash);
+    plan_recording choice;
+    HAL_TRY(plan_choose_recording(plan, arrays, recorded, &choice));
+    const bool is_general = recorded && ops_recorded_plan_is_general(recorded);
+    recorded = choice != PLAN_AS_BEFORE && is_general ? NULL : recorded;
+    const ops_compile_decision decision = recorded || choice != PLAN_AS_BEFORE
+                                              ? OPS_COMPILE_NOW
+                                              : plan_defer_compile(plan, arrays, hash);
     *is_deferred = decision != OPS_COMPILE_NOW;
     if (decision == OPS_DEFER_AGAIN) {
         return HAL_OK;
@@ -213,9 +241,10 @@ static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
     if (!recorded || lacks_memory) {
         const uint64_t kernels = plan->context->kernels.insertions;
         ops_compile_policy *policy = plan->context->compile_policy;
-        policy->specialises = specialises;
+        policy->specialises = choice == PLAN_SPECIALISES;
+        policy->requests = choice == PLAN_REQUESTS;
         status = plan_record(plan, arrays, hash, buffers, is_deferred);
-        policy->specialises = false;
+        policy->specialises = policy->requests = false;
         ops_compile_policy_end_eager(policy, plan->context->kernels.insertions != kernels);
     }
     if (status != HAL_OK || *is_deferred) {

@@ -2,6 +2,7 @@
 #include "deferred.h"
 #include "execute.h"
 #include "horizontal.h"
+#include "tensor/compile_ahead.h"
 
 #include <ops/graph.h>
 
@@ -335,6 +336,9 @@ hal_status ops_graph_end(ops_context *context, ops_array *const *inputs, uint32_
         status = compute_outputs(outputs, output_count, owned);
     }
     if (status == HAL_OK) {
+        status = ops_compile_ahead_wait(context);
+    }
+    if (status == HAL_OK) {
         status = graph_finish(arrays, inputs, input_count, owned, output_count, graph);
     } else {
         char cause[512];
@@ -399,5 +403,6 @@ hal_status ops_prepare(ops_context *context,
     hal_status status = program(context, user);
     hal_status ended = ops_arrays_cancel_recording(ops_arrays_of(context));
     arrays_end_recording(ops_arrays_of(context));
+    ended = status == HAL_OK && ended == HAL_OK ? ops_compile_ahead_wait(context) : ended;
     return status != HAL_OK ? status : ended;
 }

@@ -4,6 +4,7 @@
 
 #include "tensor/allocation.h"
 #include "tensor/overlap.h"
+#include "tensor/compile_ahead.h"
 #include "tensor/message.h"
 #include "tensor/plan_recorder.h"
 #include "tensor/kernel_cache.h"
@@ -180,7 +181,7 @@ static hal_status kernel_find(ops_context *context, const ops_product *p, ops_ge
     if (!*entry) {
         hal_kernel *kernel = NULL;
         context->kernels.natives++;
-        hal_status status = hal_kernel_create_gemm(context->device, d, &kernel, &workspace);
+        hal_status status = ops_compile_ahead_create_gemm(context, d, &kernel, &workspace);
         if (status != HAL_OK && status != HAL_ERROR_UNSUPPORTED) {
             return status;
         }

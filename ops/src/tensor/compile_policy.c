@@ -4,6 +4,10 @@
 #include <hal/ir_build.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* Processors that are counted: threads that compile in the background, and the program's. */
+enum { MOST_PROCESSORS = 8 };
 
 ops_compile_policy *ops_compile_policy_create(const ops_compile_tuning *tuning,
                                               const hal_device_info *info)
@@ -15,6 +19,10 @@ ops_compile_policy *ops_compile_policy_create(const ops_compile_tuning *tuning,
         policy->expected_ns =
             info->item_vector_bytes > 0 ? tuning->expected_by_vectors_ns : tuning->expected_ns;
         policy->compile_ns = policy->least_compile_ns = policy->expected_ns;
+        const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+        policy->processors = processors < 1                 ? 1
+                             : processors < MOST_PROCESSORS ? (uint32_t)processors
+                                                            : MOST_PROCESSORS;
     }
     return policy;
 }
@@ -52,12 +60,17 @@ static uint32_t plan_slot(const uint64_t key[2])
     return (uint32_t)key[0] % OPS_DEFERRED_PLANS;
 }
 
+bool ops_compile_policy_is_slow(const ops_compile_policy *policy)
+{
+    return policy->least_compile_ns >= policy->tuning->fast_ns;
+}
+
 bool ops_compile_policy_generalises(const ops_compile_policy *policy)
 {
     if (policy->choice == OPS_KERNELS_GENERAL || policy->choice == OPS_KERNELS_SPECIAL) {
         return policy->choice == OPS_KERNELS_GENERAL;
     }
-    return policy->least_compile_ns >= policy->tuning->fast_ns && !policy->specialises;
+    return ops_compile_policy_is_slow(policy) && !policy->specialises;
 }
 
 bool ops_compile_policy_charge(ops_compile_policy *policy, const uint64_t key[2], uint64_t cost_ns,
@@ -70,12 +83,27 @@ bool ops_compile_policy_charge(ops_compile_policy *policy, const uint64_t key[2]
         policy->plans[at].spent_ns = 0;
     }
     policy->plans[at].spent_ns += cost_ns;
-    return ops_compile_policy_is_due(policy, policy->plans[at].spent_ns);
+    return policy->requests || ops_compile_policy_is_due(policy, policy->plans[at].spent_ns, 1);
 }
 
-bool ops_compile_policy_is_due(const ops_compile_policy *policy, uint64_t spent_ns)
+bool ops_compile_policy_is_due(const ops_compile_policy *policy, uint64_t spent_ns,
+                               uint32_t kernels)
 {
-    return spent_ns >= policy->compile_ns && policy->choice != OPS_KERNELS_GENERAL;
+    return spent_ns >= kernels * policy->compile_ns / policy->processors &&
+           policy->choice != OPS_KERNELS_GENERAL;
+}
+
+void ops_compile_policy_forget(ops_compile_policy *policy, const uint64_t key[2])
+{
+    const uint32_t at = plan_slot(key);
+    if (policy->plans[at].key == key[1]) {
+        policy->plans[at].spent_ns = 0;
+    }
+}
+
+uint64_t ops_compile_policy_general_ns(const ops_compile_policy *policy, uint64_t bytes)
+{
+    return policy->tuning->general_ns + bytes / policy->tuning->bytes_per_ns;
 }
 
 ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const uint64_t key[2],

@@ -9,7 +9,7 @@
  *
  * The same rule decides between the kernel of one shape and the general kernel of its class
  * (docs/kernel-classes.md): where compilations are slow, a new shape runs in the general kernel,
- * until that has cost as much more as one compilation. */
+ * until that has cost as much more as the compilation takes of the processors. */
 #ifndef OPS_SRC_TENSOR_COMPILE_POLICY_H
 #define OPS_SRC_TENSOR_COMPILE_POLICY_H
 
@@ -38,7 +38,9 @@ typedef struct ops_compile_policy {
     uint64_t recent_compile_ns; /* moving average; 0: nothing was compiled yet */
     uint64_t compile_ns;        /* the same without kernels of the compile cache */
     uint64_t least_compile_ns;  /* of all compilations; a busy machine delays some */
+    uint32_t processors;        /* of which one compiles in the background */
     bool specialises;           /* kernels of one shape are compiled at once */
+    bool requests;              /* and in the background, while general kernels compute */
     ops_kernel_choice choice;
     uint32_t eager_plans; /* that will still be compiled at their first use */
     bool counts_eager;    /* the last decision used one of these */
@@ -62,6 +64,10 @@ void ops_compile_policy_destroy(ops_compile_policy *policy);
 void ops_compile_policy_add_time(ops_compile_policy *policy, uint64_t nanoseconds,
                                  bool is_compilation);
 
+/* Whether compilations are slow: then they happen in the background, and shapes have general
+ * kernels. */
+bool ops_compile_policy_is_slow(const ops_compile_policy *policy);
+
 /* Whether a shape is computed by the general kernel of its class, unless it has one of its own. */
 bool ops_compile_policy_generalises(const ops_compile_policy *policy);
 
@@ -71,9 +77,16 @@ bool ops_compile_policy_generalises(const ops_compile_policy *policy);
 bool ops_compile_policy_charge(ops_compile_policy *policy, const uint64_t key[2], uint64_t cost_ns,
                                bool *is_first);
 
-/* Whether general kernels that have cost that much more, in a plan that is repeated, are to be
- * replaced. */
-bool ops_compile_policy_is_due(const ops_compile_policy *policy, uint64_t spent_ns);
+/* Whether `kernels` general ones that have cost that much more, in a plan that is repeated, are to
+ * be replaced. */
+bool ops_compile_policy_is_due(const ops_compile_policy *policy, uint64_t spent_ns,
+                               uint32_t kernels);
+
+/* Forgets what was charged to a kernel of one shape, which could not be compiled. */
+void ops_compile_policy_forget(ops_compile_policy *policy, const uint64_t key[2]);
+
+/* Nanoseconds that a general kernel takes longer in a call that moves that many bytes. */
+uint64_t ops_compile_policy_general_ns(const ops_compile_policy *policy, uint64_t bytes);
 
 typedef enum ops_compile_decision {
     OPS_COMPILE_NOW,

@@ -12,10 +12,26 @@
 
 #include <ops/pointwise.h>
 
+#include <stdbool.h>
+
 /* State that a higher layer keeps with a context, as the first member of its structure. */
 typedef struct ops_extension {
     void (*destroy)(struct ops_extension *extension);
 } ops_extension;
+
+/* Kernels that are being compiled in the background, see compile_ahead.h. */
+#define OPS_AHEAD_KERNELS 64u
+
+typedef struct ops_ahead_kernel {
+    hal_kernel *kernel; /* one reference */
+    uint64_t hash[2];   /* of its key */
+    bool is_requested;  /* inserted when it is compiled: the general kernel computes meanwhile */
+} ops_ahead_kernel;
+
+typedef struct ops_compile_ahead {
+    uint32_t count, requested; /* of all kernels, those that are requested */
+    ops_ahead_kernel kernels[OPS_AHEAD_KERNELS];
+} ops_compile_ahead;
 
 struct ops_context {
     hal_queue *queue;
@@ -29,9 +45,10 @@ struct ops_context {
     ops_expression *cast[HAL_TYPE_COUNT][HAL_TYPE_COUNT];
     ops_scratch scratch;
     struct ops_returns *returns; /* of exports to streams; null: none yet */
-    void *plans; /* of gemm/cache.c, freed with the context; null: none yet */
+    void *plans;                 /* of gemm/cache.c, freed with the context; null: none yet */
     struct ops_plan_recorder *recorder;
     struct ops_compile_policy *compile_policy;
+    ops_compile_ahead ahead;
     ops_extension *extension; /* of the array layer; null until the first array */
 };
 

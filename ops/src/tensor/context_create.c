@@ -1,6 +1,7 @@
 /* The context: a queue, the kernels that were made for it, and the expressions of functions. */
 #include "context.h"
 
+#include "compile_ahead.h"
 #include "compile_policy.h"
 #include "plan_recorder.h"
 #include "returns.h"
@@ -48,6 +49,7 @@ void ops_context_destroy(ops_context *context)
         context->extension->destroy(context->extension);
     }
     ops_plan_recorder_destroy(context->recorder);
+    ops_compile_ahead_release(&context->ahead);
     ops_compile_policy_destroy(context->compile_policy);
     ops_kernel_table_deinit(&context->kernels);
     free(context->plans);

@@ -1,6 +1,7 @@
 /* The kernels of a context, see kernel_cache.h. */
 #include "kernel_cache.h"
 
+#include "compile_ahead.h"
 #include "compile_policy.h"
 #include "kernel_log.h"
 #include "plan_recorder.h"
@@ -8,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-/* What a general kernel of a small array costs more, about. */
-#define GENERAL_NS 100u
 
 static uint64_t now_ns(void)
 {
@@ -36,29 +34,34 @@ hal_status ops_cache_insert(ops_context *context, const uint64_t hash[2], hal_ke
     return ops_kernel_table_insert(&context->kernels, hash, kernel, workspace_bytes, entry);
 }
 
-/* Builds the IR of a kernel; compiles it where `ir` is null. */
-static hal_status kernel_build(hal_device *device, const hal_kernel_fingerprint *fingerprint,
-                               const char *name, ops_kernel_emit emit, const void *user,
-                               hal_ir_kernel **ir, hal_kernel **kernel)
+/* What a kernel is built from. */
+typedef struct kernel_source {
+    const char *name;
+    ops_kernel_emit emit;
+    const void *user;
+} kernel_source;
+
+static hal_status source_begin(const kernel_source *source, hal_ir_builder **builder)
+{
+    HAL_TRY(hal_ir_builder_create(source->name, builder));
+    source->emit(*builder, source->user);
+    return HAL_OK;
+}
+
+static hal_status source_build(const kernel_source *source, hal_ir_kernel **ir)
 {
     hal_ir_builder *builder;
-    hal_status status = hal_ir_builder_create(name, &builder);
-    if (status == HAL_OK) {
-        emit(builder, user);
-        status = ir ? hal_ir_builder_finish(builder, ir)
-                    : hal_kernel_create_built(device, builder, fingerprint, kernel);
-        hal_ir_builder_destroy(builder);
-    }
+    HAL_TRY(source_begin(source, &builder));
+    const hal_status status = hal_ir_builder_finish(builder, ir);
+    hal_ir_builder_destroy(builder);
     return status;
 }
 
 /* The log's line of a new kernel, whose IR is built for it once more. */
-static void kernel_log(ops_context *context, const char *name, ops_kernel_emit emit,
-                       const void *user, bool is_recalled)
+static void kernel_log(const kernel_source *source, bool is_recalled)
 {
     hal_ir_kernel *ir;
-    if (hal_log_is_enabled(HAL_LOG_DEBUG) &&
-        kernel_build(context->device, NULL, name, emit, user, &ir, NULL) == HAL_OK) {
+    if (hal_log_is_enabled(HAL_LOG_DEBUG) && source_build(source, &ir) == HAL_OK) {
         ops_kernel_log(ir, is_recalled);
         hal_ir_kernel_destroy(ir);
     }
@@ -112,8 +115,42 @@ static hal_status cache_compile_pending(ops_context *context, const ops_pending_
     return status;
 }
 
-hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const char *name,
-                         ops_kernel_emit emit, const void *user, ops_entry **entry)
+/* Builds and compiles a kernel, in the background where compilations are slow. */
+static hal_status cache_build(ops_context *context, const uint64_t hash[2],
+                              const kernel_source *source, hal_kernel **kernel)
+{
+    const hal_kernel_fingerprint fingerprint = fingerprint_of(hash);
+    hal_ir_builder *builder;
+    const uint64_t begin = now_ns();
+    kernel_log(source, false);
+    HAL_TRY(source_begin(source, &builder));
+    const hal_status status =
+        ops_compile_ahead_pays(context)
+            ? hal_kernel_create_ahead(context->device, builder, &fingerprint, kernel)
+            : hal_kernel_create_built(context->device, builder, &fingerprint, kernel);
+    hal_ir_builder_destroy(builder);
+    if (status != HAL_OK || hal_kernel_get_compile_ns(*kernel) > 0) {
+        ops_compile_policy_add_time(context->compile_policy, now_ns() - begin, true);
+    }
+    return status;
+}
+
+/* Finds a kernel that an earlier process built, and inserts it. *entry is null without one. */
+static hal_status cache_insert_recalled(ops_context *context, const uint64_t hash[2],
+                                        const kernel_source *source, ops_entry **entry)
+{
+    hal_kernel *kernel = NULL;
+    *entry = NULL;
+    HAL_TRY(cache_recall(context, hash, &kernel));
+    if (!kernel) {
+        return HAL_OK;
+    }
+    kernel_log(source, true);
+    return ops_cache_insert(context, hash, kernel, 0, entry);
+}
+
+static hal_status cache_get(ops_context *context, const ops_cache_key *key,
+                            const kernel_source *source, ops_entry **entry)
 {
     uint64_t hash[2];
     ops_pending_kernel taken[OPS_PENDING_KERNELS];
@@ -121,59 +158,76 @@ hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const c
     if (*entry) {
         return HAL_OK;
     }
-    hal_kernel *kernel = NULL;
-    hal_status status = cache_recall(context, hash, &kernel);
-    if (status != HAL_OK || kernel) {
-        kernel_log(context, name, emit, user, true);
-        return status != HAL_OK ? status : ops_cache_insert(context, hash, kernel, 0, entry);
+    HAL_TRY(ops_compile_ahead_collect(context));
+    HAL_TRY(cache_insert_recalled(context, hash, source, entry));
+    if (*entry) {
+        return HAL_OK;
     }
     if (context->compile_policy->keeps_missing) {
         hal_ir_kernel *ir;
-        status = kernel_build(context->device, NULL, name, emit, user, &ir, NULL);
-        if (status == HAL_OK) {
-            ops_compile_policy_keep(context->compile_policy, hash, ir);
-        }
-        return status != HAL_OK ? status : ops_compile_policy_refuse(context->compile_policy);
+        HAL_TRY(source_build(source, &ir));
+        ops_compile_policy_keep(context->compile_policy, hash, ir);
+        return ops_compile_policy_refuse(context->compile_policy);
     }
     const uint32_t count = ops_compile_policy_take(context->compile_policy, hash, taken);
     if (count > 0) {
         return cache_compile_pending(context, taken, count, entry);
     }
-    kernel_log(context, name, emit, user, false);
-    const hal_kernel_fingerprint fingerprint = fingerprint_of(hash);
-    const uint64_t begin = now_ns();
-    status = kernel_build(context->device, &fingerprint, name, emit, user, NULL, &kernel);
-    ops_compile_policy_add_time(context->compile_policy, now_ns() - begin, true);
-    return status != HAL_OK ? status : ops_cache_insert(context, hash, kernel, 0, entry);
+    hal_kernel *kernel = NULL;
+    HAL_TRY(cache_build(context, hash, source, &kernel));
+    ops_compile_ahead_follow(context, kernel);
+    return ops_cache_insert(context, hash, kernel, 0, entry);
+}
+
+hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const char *name,
+                         ops_kernel_emit emit, const void *user, ops_entry **entry)
+{
+    return cache_get(context, key, &(kernel_source){name, emit, user}, entry);
+}
+
+/* Has a kernel made in the background, or at once where there is no room. *entry is null while it
+ * is not compiled. */
+static hal_status cache_request(ops_context *context, const uint64_t hash[2],
+                                const kernel_source *source, ops_entry **entry)
+{
+    hal_kernel *kernel = NULL;
+    HAL_TRY(cache_build(context, hash, source, &kernel));
+    return hal_kernel_get_compile_ns(kernel) == 0 &&
+                   ops_compile_ahead_request(context, hash, kernel)
+               ? HAL_OK
+               : ops_cache_insert(context, hash, kernel, 0, entry);
 }
 
 hal_status ops_cache_get_special(ops_context *context, const ops_cache_key *key, const char *name,
                                  ops_kernel_emit emit, const void *user, uint64_t bytes,
                                  ops_entry **entry)
 {
+    const kernel_source source = {name, emit, user};
     ops_compile_policy *policy = context->compile_policy;
     if (!ops_compile_policy_generalises(policy)) {
-        return ops_cache_get(context, key, name, emit, user, entry);
+        return cache_get(context, key, &source, entry);
     }
     uint64_t hash[2];
     *entry = ops_cache_find(context, key, hash);
     if (*entry) {
         return HAL_OK;
     }
-    const uint64_t cost = GENERAL_NS + bytes / policy->tuning->bytes_per_ns;
+    const uint64_t cost = ops_compile_policy_general_ns(policy, bytes);
     bool is_first;
     const bool pays = ops_compile_policy_charge(policy, hash, cost, &is_first);
-    if (pays && !policy->keeps_missing) {
-        return ops_cache_get(context, key, name, emit, user, entry);
-    }
-    hal_kernel *kernel = NULL;
     if (is_first) {
-        HAL_TRY(cache_recall(context, hash, &kernel));
+        HAL_TRY(cache_insert_recalled(context, hash, &source, entry));
     }
-    if (kernel) {
-        kernel_log(context, name, emit, user, true);
-        return ops_cache_insert(context, hash, kernel, 0, entry);
+    if (!*entry && context->ahead.requested > 0) {
+        HAL_TRY(ops_compile_ahead_collect(context));
+        *entry = ops_cache_find(context, key, hash);
     }
-    ops_plan_recorder_add_general(context->recorder, cost);
+    if (!*entry && pays && !policy->keeps_missing &&
+        !ops_compile_ahead_is_requested(context, hash)) {
+        HAL_TRY(cache_request(context, hash, &source, entry));
+    }
+    if (!*entry) {
+        ops_plan_recorder_add_general(context->recorder, cost);
+    }
     return HAL_OK;
 }

@@ -28,6 +28,8 @@ struct ops_recorded_plan {
     uint64_t *temporaries; /* bytes of each */
     uint8_t *scalars;
     uint64_t general_ns, spent_ns; /* what general kernels cost more: a use, all uses */
+    uint32_t general_count;        /* of these */
+    bool has_requested;            /* the special ones, in the background */
 };
 
 struct ops_plan_recorder {
@@ -41,6 +43,7 @@ struct ops_plan_recorder {
     uint32_t command_count, command_capacity, range_count, range_capacity;
     uint32_t scalar_bytes, scalar_capacity;
     uint64_t general_ns;
+    uint32_t general_count;
 };
 
 static hal_status command_replay(const ops_recorded_plan *plan, const plan_command *command,
@@ -197,6 +200,7 @@ void ops_plan_recorder_begin(ops_plan_recorder *recorder, hal_buffer *const *ope
     recorder->operand_count = recorder->buffer_count = recorder->is_incomplete ? 0 : count;
     recorder->command_count = recorder->range_count = recorder->scalar_bytes = 0;
     recorder->general_ns = 0;
+    recorder->general_count = 0;
     memcpy(recorder->buffers, operands, recorder->operand_count * sizeof *operands);
 }
 
@@ -241,6 +245,7 @@ void ops_plan_recorder_add_temporary(ops_plan_recorder *recorder, hal_buffer *bu
 void ops_plan_recorder_add_general(ops_plan_recorder *recorder, uint64_t cost_ns)
 {
     recorder->general_ns += cost_ns;
+    recorder->general_count++;
 }
 
 bool ops_recorded_plan_is_general(const ops_recorded_plan *plan)
@@ -248,9 +253,20 @@ bool ops_recorded_plan_is_general(const ops_recorded_plan *plan)
     return plan->general_ns > 0;
 }
 
-uint64_t ops_recorded_plan_count_use(ops_recorded_plan *plan)
+uint64_t ops_recorded_plan_count_use(ops_recorded_plan *plan, uint32_t *kernels)
 {
+    *kernels = plan->general_count;
     return plan->spent_ns += plan->general_ns;
+}
+
+bool ops_recorded_plan_has_requested(const ops_recorded_plan *plan)
+{
+    return plan->has_requested;
+}
+
+void ops_recorded_plan_set_requested(ops_recorded_plan *plan)
+{
+    plan->has_requested = true;
 }
 
 hal_status ops_recorded_plan_replay(const ops_recorded_plan *plan, ops_context *context,

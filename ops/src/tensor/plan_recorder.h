@@ -43,8 +43,13 @@ void ops_plan_recorder_add_general(ops_plan_recorder *recorder, uint64_t cost_ns
 /* Whether general kernels compute a part of the plan. */
 bool ops_recorded_plan_is_general(const ops_recorded_plan *plan);
 
-/* Counts one more use of a plan. Returns what its general kernels have cost more so far. */
-uint64_t ops_recorded_plan_count_use(ops_recorded_plan *plan);
+/* Counts one more use of a plan. Returns what its general kernels have cost more so far; `kernels`
+ * receives their number. */
+uint64_t ops_recorded_plan_count_use(ops_recorded_plan *plan, uint32_t *kernels);
+
+/* Whether the special kernels of the plan's general ones are requested: made in the background. */
+bool ops_recorded_plan_has_requested(const ops_recorded_plan *plan);
+void ops_recorded_plan_set_requested(ops_recorded_plan *plan);
 
 /* Records a plan's commands with buffers in place of its operands. *lacks_memory: there was none
  * for the temporaries, and nothing was recorded; the call itself may do without them or report what

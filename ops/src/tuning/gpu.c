@@ -86,11 +86,13 @@ const ops_tuning ops_tuning_gpu = {
              .min_part_length = 64,
              .busy_share = 16},
     .copy = {.min_kernel_bytes = UINT64_C(1) << 20, .min_split_bytes = UINT64_MAX},
+    /* General kernels of small arrays on an H200: 0.1 to 3.8 us more (docs/kernel-classes.md). */
     .compile = {.fast_ns = 4000000,
                 .expected_ns = 30000000,
                 .eager_plans = 16,
                 .launch_ns = 1000,
-                .bytes_per_ns = 500},
+                .bytes_per_ns = 500,
+                .general_ns = 1500},
     /* Levels of Strassen's algorithm: the ratios of an H100 (docs/dense.md). */
     .gemm = {OPS_GEMM_PORTABLE_TUNING,
              /* bf16 on an H100, native with copies over portable: 5128 x 5677 x 11 1.5, x 24 1.1,

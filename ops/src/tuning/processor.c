@@ -94,7 +94,8 @@ const ops_tuning ops_tuning_processor = {
                 .expected_by_vectors_ns = 300000000,
                 .eager_plans = 16,
                 .launch_ns = 1000,
-                .bytes_per_ns = 15},
+                .bytes_per_ns = 15,
+                .general_ns = 100},
     /* Levels of Strassen's algorithm: the ratios of a 16-core processor; inside a kernel, fewer
      * threads have caches and memory to themselves (docs/dense.md). */
     .gemm = {OPS_GEMM_PORTABLE_TUNING, .has_levels_inside = true,

@@ -49,7 +49,8 @@ const ops_tuning ops_tuning_software = {
                 .expected_ns = 30000000,
                 .eager_plans = 16,
                 .launch_ns = 1000,
-                .bytes_per_ns = 15},
+                .bytes_per_ns = 15,
+                .general_ns = 100},
     /* Levels of Strassen's algorithm: the ratios of an H100 (docs/dense.md). */
     .gemm = {OPS_GEMM_PORTABLE_TUNING,
              /* bf16 on an H100, native with copies over portable: 5128 x 5677 x 11 1.5, x 24 1.1,

@@ -177,6 +177,7 @@ typedef struct ops_compile_tuning {
                               kernels of single operations, which are missing at first */
     uint64_t launch_ns;    /* extra cost of a single kernel */
     uint64_t bytes_per_ns; /* rate of intermediate results between single kernels */
+    uint64_t general_ns;   /* what a general kernel of a small array takes longer */
 } ops_compile_tuning;
 
 /* Scans (kernels/scan.c). */

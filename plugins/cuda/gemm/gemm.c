@@ -156,39 +156,71 @@ static uint32_t cluster_count(const hal_plugin_device *device, const cuda_gemm_k
     return (uint32_t)count;
 }
 
+/* The module of a hash, or null. The caller holds the lock. */
+static cuda_gemm_module *module_listed(const hal_plugin_device *device, const uint64_t hash[2])
+{
+    cuda_gemm_module *module = device->gemm_modules;
+    while (module && (module->key[0] != hash[0] || module->key[1] != hash[1])) {
+        module = module->next;
+    }
+    return module;
+}
+
+/* The caller holds the lock. */
+static void module_unlist(hal_plugin_device *device, cuda_gemm_module *module)
+{
+    cuda_gemm_module **at = &device->gemm_modules;
+    while (*at != module) {
+        at = &(*at)->next;
+    }
+    *at = module->next;
+    free(module);
+}
+
+/* Compiles a listed module without the lock, so that several threads compile. One that fails is not
+ * listed any more. The caller holds the lock, which is free meanwhile. */
+static hal_status module_compile(hal_plugin_device *device, const cuda_gemm_key *key,
+                                 cuda_gemm_module *module)
+{
+    hal_plugin_kernel loaded = {.dynamic_shared = shared_bytes(key)};
+    const cuda_kernel_source source = {
+        .name = "gemm", .write = gemm_write, .what = key, .key = {module->key[0], module->key[1]}};
+    pthread_mutex_unlock(&device->gemm_lock);
+    const hal_status status = cuda_kernel_compile(device, &source, &loaded);
+    const uint32_t clusters = status == HAL_OK ? cluster_count(device, key, &loaded) : 0;
+    pthread_mutex_lock(&device->gemm_lock);
+    module->module = loaded.module;
+    module->function = loaded.function;
+    module->clusters = clusters;
+    module->is_made = true;
+    if (status != HAL_OK) {
+        module_unlist(device, module);
+    }
+    pthread_cond_broadcast(&device->gemm_made);
+    return status;
+}
+
 /* Finds the module of a key or makes it. The context is current. */
 static hal_status module_find(hal_plugin_device *device, const cuda_gemm_key *key,
                               const cuda_gemm_module **found)
 {
     uint64_t hash[2];
+    hal_status status = HAL_OK;
     key_hash(key, hash);
     pthread_mutex_lock(&device->gemm_lock);
-    const cuda_gemm_module *module = device->gemm_modules;
-    while (module && (module->key[0] != hash[0] || module->key[1] != hash[1])) {
-        module = module->next;
+    cuda_gemm_module *module;
+    while ((module = module_listed(device, hash)) != NULL && !module->is_made) {
+        pthread_cond_wait(&device->gemm_made, &device->gemm_lock);
     }
-    hal_status status = HAL_OK;
-    if (!module) {
-        cuda_gemm_module *made = calloc(1, sizeof *made);
-        hal_plugin_kernel loaded = {.dynamic_shared = shared_bytes(key)};
-        const cuda_kernel_source source = {
-            .name = "gemm", .write = gemm_write, .what = key, .key = {hash[0], hash[1]}};
-        status = !made ? kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: gemm: no host memory")
-                       : cuda_kernel_compile(device, &source, &loaded);
-        if (status == HAL_OK) {
-            *made = (cuda_gemm_module){.key = {hash[0], hash[1]},
-                                       .module = loaded.module,
-                                       .function = loaded.function,
-                                       .clusters = cluster_count(device, key, &loaded),
-                                       .next = device->gemm_modules};
-            device->gemm_modules = made;
-            module = made;
-        } else {
-            free(made);
-        }
+    if (!module && (module = calloc(1, sizeof *module)) != NULL) {
+        *module = (cuda_gemm_module){.key = {hash[0], hash[1]}, .next = device->gemm_modules};
+        device->gemm_modules = module;
+        status = module_compile(device, key, module);
+    } else if (!module) {
+        status = kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: gemm: no host memory");
     }
     pthread_mutex_unlock(&device->gemm_lock);
-    *found = module;
+    *found = status == HAL_OK ? module : NULL;
     return status;
 }
 
@@ -252,6 +284,20 @@ hal_status cuda_gemm_estimate(hal_plugin_device *device, const hal_gemm_descript
     return status;
 }
 
+static uint64_t plan_workspace(const cuda_gemm_plan *plan)
+{
+    return plan->partials ? (uint64_t)plan->groups * cuda_fma_partial_bytes(&plan->key) : 0;
+}
+
+hal_status cuda_gemm_workspace(hal_plugin_device *device, const hal_gemm_description *description,
+                               uint64_t *workspace_bytes)
+{
+    cuda_gemm_plan plan;
+    HAL_TRY(plan_choose(device, description, 0, &plan));
+    *workspace_bytes = plan_workspace(&plan);
+    return HAL_OK;
+}
+
 hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *description,
                      hal_plugin_kernel **kernel, uint64_t *workspace_bytes)
 {
@@ -304,8 +350,7 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
         .groups = launch->groups,
         .write = cuda_gemm_parameters};
     *kernel = made;
-    *workspace_bytes =
-        plan.partials ? (uint64_t)plan.groups * cuda_fma_partial_bytes(&plan.key) : 0;
+    *workspace_bytes = plan_workspace(&plan);
     return HAL_OK;
 }
 

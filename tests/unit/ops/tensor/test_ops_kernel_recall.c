@@ -27,6 +27,7 @@ static hal_kernel *kernel_get(ops_context *of, uint32_t number)
     ops_cache_key_begin(&key, OPS_FAMILY_FILL);
     ops_cache_key_append(&key, &number, sizeof number);
     assert_ok(ops_cache_get(of, &key, "numbers", emit, &number, &entry));
+    assert_ok(hal_kernel_wait(entry->kernel)); /* then the compile cache has it */
     return entry->kernel;
 }
 

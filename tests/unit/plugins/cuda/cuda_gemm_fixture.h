@@ -73,6 +73,9 @@ static inline hal_plugin_kernel *taken_with(const hal_gemm_description *descript
     if (plugin->gemm(device, description, &kernel, workspace) != HAL_OK) {
         fail_msg("%s", message);
     }
+    uint64_t told = UINT64_MAX; /* by the entry that creates nothing */
+    assert_int_equal(plugin->gemm_workspace(device, description, &told), HAL_OK);
+    assert_int_equal(told, *workspace);
     return kernel;
 }
 
@@ -85,6 +88,8 @@ static inline void declined(const hal_gemm_description *description, const char 
     if (!strstr(message, words)) {
         fail_msg("\"%s\" is not in \"%s\"", words, message);
     }
+    assert_int_equal(plugin->gemm_workspace(device, description, &workspace),
+                     HAL_ERROR_UNSUPPORTED);
 }
 
 static inline hal_plugin_memory *memory_of(uint64_t bytes)

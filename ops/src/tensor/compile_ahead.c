@@ -1,0 +1,106 @@
+/* Kernels in the background, see compile_ahead.h. */
+#include "compile_ahead.h"
+
+#include "compile_policy.h"
+
+bool ops_compile_ahead_pays(const ops_context *context)
+{
+    return ops_compile_policy_is_slow(context->compile_policy);
+}
+
+void ops_compile_ahead_follow(ops_context *context, hal_kernel *kernel)
+{
+    ops_compile_ahead *ahead = &context->ahead;
+    if (ahead->count < OPS_AHEAD_KERNELS && hal_kernel_get_compile_ns(kernel) == 0) {
+        ahead->kernels[ahead->count++] = (ops_ahead_kernel){.kernel = hal_kernel_retain(kernel)};
+    }
+}
+
+hal_status ops_compile_ahead_create_gemm(ops_context *context,
+                                         const hal_gemm_description *description,
+                                         hal_kernel **kernel, uint64_t *workspace_bytes)
+{
+    if (!ops_compile_ahead_pays(context)) {
+        return hal_kernel_create_gemm(context->device, description, kernel, workspace_bytes);
+    }
+    HAL_TRY(hal_kernel_create_gemm_ahead(context->device, description, kernel, workspace_bytes));
+    ops_compile_ahead_follow(context, *kernel);
+    return HAL_OK;
+}
+
+bool ops_compile_ahead_request(ops_context *context, const uint64_t hash[2], hal_kernel *kernel)
+{
+    ops_compile_ahead *ahead = &context->ahead;
+    if (ahead->count == OPS_AHEAD_KERNELS) {
+        return false;
+    }
+    ahead->kernels[ahead->count++] =
+        (ops_ahead_kernel){.kernel = kernel, .hash = {hash[0], hash[1]}, .is_requested = true};
+    ahead->requested++;
+    return true;
+}
+
+bool ops_compile_ahead_is_requested(const ops_context *context, const uint64_t hash[2])
+{
+    const ops_compile_ahead *ahead = &context->ahead;
+    for (uint32_t i = 0; ahead->requested > 0 && i < ahead->count; i++) {
+        const ops_ahead_kernel *one = &ahead->kernels[i];
+        if (one->is_requested && one->hash[0] == hash[0] && one->hash[1] == hash[1]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes the reference of a requested kernel that is compiled, well or not. */
+static hal_status requested_insert(ops_context *context, const ops_ahead_kernel *one)
+{
+    ops_entry *entry = ops_kernel_table_slot(&context->kernels, one->hash);
+    if (hal_kernel_wait(one->kernel) != HAL_OK) {
+        ops_compile_policy_forget(context->compile_policy, one->hash);
+    } else if (!entry->key[1]) {
+        return ops_kernel_table_insert(&context->kernels, one->hash, one->kernel, 0, &entry);
+    }
+    hal_kernel_release(one->kernel);
+    return HAL_OK;
+}
+
+hal_status ops_compile_ahead_collect(ops_context *context)
+{
+    ops_compile_ahead *ahead = &context->ahead;
+    hal_status status = HAL_OK;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < ahead->count; i++) {
+        const ops_ahead_kernel one = ahead->kernels[i];
+        const uint64_t nanoseconds = hal_kernel_get_compile_ns(one.kernel);
+        if (nanoseconds == 0 || status != HAL_OK) {
+            ahead->kernels[left++] = one;
+            continue;
+        }
+        ops_compile_policy_add_time(context->compile_policy, nanoseconds, true);
+        if (one.is_requested) {
+            ahead->requested--;
+            status = requested_insert(context, &one);
+        } else {
+            hal_kernel_release(one.kernel);
+        }
+    }
+    ahead->count = left;
+    return status;
+}
+
+hal_status ops_compile_ahead_wait(ops_context *context)
+{
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < context->ahead.count && status == HAL_OK; i++) {
+        status = hal_kernel_wait(context->ahead.kernels[i].kernel);
+    }
+    return status != HAL_OK ? status : ops_compile_ahead_collect(context);
+}
+
+void ops_compile_ahead_release(ops_compile_ahead *ahead)
+{
+    while (ahead->count > 0) {
+        hal_kernel_release(ahead->kernels[--ahead->count].kernel);
+    }
+}
