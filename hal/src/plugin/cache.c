@@ -41,7 +41,7 @@ typedef struct header {
     uint64_t key[2]; /* the plugin's */
     char identity[sizeof((hal_cache_scope *)NULL)->identity];
     uint64_t length;
-    uint64_t checksum; /* of the bytes */
+    uint64_t checksum;     /* of the bytes */
     uint64_t own_checksum; /* of the fields above */
 } header;
 
@@ -156,17 +156,20 @@ static XXH128_hash_t entry_name(const hal_cache_scope *scope, const uint64_t key
     return XXH3_128bits(&made, offsetof(header, length));
 }
 
-/* The path of the entry's file. `get_folder`: one of the above. */
-static bool entry_path(bool (*get_folder)(hal_text *folder), const hal_cache_scope *scope,
-                       const uint64_t key[2], hal_text *path)
+/* Adds the name of the entry's file to its folder. */
+static bool entry_path_add(const hal_cache_scope *scope, const uint64_t key[2], hal_text *path)
 {
-    if (!get_folder(path)) {
-        return false;
-    }
     const XXH128_hash_t name = entry_name(scope, key);
     hal_text_add(path, "/%016llx%016llx", (unsigned long long)name.high64,
                  (unsigned long long)name.low64);
     return !path->failed;
+}
+
+/* The path of the entry's file. `get_folder`: one of the above. */
+static bool entry_path(bool (*get_folder)(hal_text *folder), const hal_cache_scope *scope,
+                       const uint64_t key[2], hal_text *path)
+{
+    return get_folder(path) && entry_path_add(scope, key, path);
 }
 
 /* Errors: NOT_FOUND for what is not a file of this user or of root, IO for an invalid entry. */
@@ -197,6 +200,20 @@ static hal_status entry_read(int file, const hal_cache_scope *scope, const uint6
     return HAL_OK;
 }
 
+/* Reads the entry of a file. Errors: as entry_read. */
+static hal_status file_load(const char *path, const hal_cache_scope *scope, const uint64_t key[2],
+                            void **data, uint64_t *bytes)
+{
+    /* O_NONBLOCK: the open of a pipe without a writer would wait for one. */
+    const int file = hal_file_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (file < 0) {
+        return HAL_ERROR_NOT_FOUND;
+    }
+    const hal_status status = entry_read(file, scope, key, data, bytes);
+    close(file);
+    return status;
+}
+
 static bool is_temporary(const char *name)
 {
     return strspn(name, "0123456789abcdef") == NAME_BYTES && name[NAME_BYTES] == '.';
@@ -207,9 +224,8 @@ static bool is_temporary(const char *name)
 static void stale_remove(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char *folder = atomic_flag_test_and_set(&has_removed_stale)
-                       ? NULL
-                       : strndup(path, (size_t)(slash - path));
+    char *folder =
+        atomic_flag_test_and_set(&has_removed_stale) ? NULL : strndup(path, (size_t)(slash - path));
     DIR *entries = folder ? opendir(folder) : NULL;
     for (struct dirent *entry; entries && (entry = readdir(entries));) {
         struct stat what;
@@ -351,21 +367,31 @@ hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **d
         hal_text_free(&path);
         return HAL_ERROR_NOT_FOUND;
     }
-    hal_status status = HAL_ERROR_NOT_FOUND;
-    /* O_NONBLOCK: the open of a pipe without a writer would wait for one. */
-    const int file = hal_file_open(path.data, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    if (file >= 0) {
-        status = entry_read(file, scope, key, data, bytes);
-        if (status == HAL_ERROR_IO) {
-            /* Truncated, or of another version: it is compiled again. */
-            hal_log(HAL_LOG_INFO, "cache: dropping the unusable entry %s", path.data);
-            unlink(path.data);
-            status = HAL_ERROR_NOT_FOUND;
-        }
-        close(file);
+    hal_status status = file_load(path.data, scope, key, data, bytes);
+    if (status == HAL_ERROR_IO) {
+        /* Truncated, or of another version: it is compiled again. */
+        hal_log(HAL_LOG_INFO, "cache: dropping the unusable entry %s", path.data);
+        unlink(path.data);
+        status = HAL_ERROR_NOT_FOUND;
     }
     hal_text_free(&path);
     return status;
+}
+
+hal_status hal_cache_load_from(const char *folder, const uint64_t key[2], void **data,
+                               uint64_t *bytes)
+{
+    HAL_UNCANCELLED;
+    hal_text path = {0};
+    hal_status status = HAL_ERROR_NOT_FOUND;
+    *data = NULL;
+    *bytes = 0;
+    hal_text_add(&path, "%s", folder);
+    if (current && entry_path_add(current, key, &path)) {
+        status = file_load(path.data, current, key, data, bytes);
+    }
+    hal_text_free(&path);
+    return status == HAL_ERROR_IO ? HAL_ERROR_NOT_FOUND : status;
 }
 
 hal_status hal_cache_store(const char *device_id, const uint64_t key[2], const void *data,

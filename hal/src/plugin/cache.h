@@ -25,6 +25,11 @@ bool hal_cache_is_on(void);
 hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **data,
                           uint64_t *bytes);
 
+/* Loads an entry of the thread's scope from another folder, which is only read. Threads: any.
+ * Errors, all without a message: NOT_FOUND, OUT_OF_MEMORY. */
+hal_status hal_cache_load_from(const char *folder, const uint64_t key[2], void **data,
+                               uint64_t *bytes);
+
 /* Stores an entry, in place of one with the same key. Threads and processes: any.
  * Errors, all without a message: NOT_FOUND without a folder, IO, INVALID_ARGUMENT. */
 hal_status hal_cache_store(const char *device_id, const uint64_t key[2], const void *data,

@@ -379,7 +379,21 @@ static void verdict_apply(const char *verdict, hal_device_info *info)
     info->matrix_types = info->subgroup_width ? info->matrix_types : 0;
 }
 
-/* The verdict of the cache, or a new one. That goes to the cache unless another process might come
+/* The verdict of the compile cache, or of the installation: its folder `verdicts` is a compile
+ * cache that is only read. */
+static hal_status verdict_load(const hal_cache_scope *scope, void **data, uint64_t *bytes)
+{
+    if (hal_cache_load(scope->device_id, verdict_key, data, bytes) == HAL_OK) {
+        return HAL_OK;
+    }
+    char *folder = hal_search_own_file("verdicts");
+    const hal_status status =
+        folder ? hal_cache_load_from(folder, verdict_key, data, bytes) : HAL_ERROR_NOT_FOUND;
+    free(folder);
+    return status;
+}
+
+/* The verdict that there is, or a new one. That goes to the cache unless another process might come
  * to another one; also where a driver cannot be opened in another process, as each process would
  * try it again. Null without one. */
 static char *verdict_get(const hal_module *module, uint32_t index, const hal_cache_scope *scope,
@@ -387,7 +401,7 @@ static char *verdict_get(const hal_module *module, uint32_t index, const hal_cac
 {
     void *data = NULL;
     uint64_t bytes = 0;
-    if (hal_cache_load(scope->device_id, verdict_key, &data, &bytes) == HAL_OK) {
+    if (verdict_load(scope, &data, &bytes) == HAL_OK) {
         char *kept = strndup(data, bytes);
         free(data);
         return kept;

@@ -6,7 +6,9 @@
 #include "cache.h"
 #include "loader.h"
 
-/* Clears in `info` what the driver gets wrong, or sets its types in wrong_constants, and adds a
+/* Verdicts are found in the compile cache and in the folder halyard/verdicts next to the library.
+ *
+ * Clears in `info` what the driver gets wrong, or sets its types in wrong_constants, and adds a
  * line "feature: reason" for each to *findings, which is null or the caller's to free. Processors
  * are asked about constants only, and where a driver compiles for them. No device is asked without
  * a compile cache, which would repeat the work in each process, or with HAL_PROBE=off. Threads:

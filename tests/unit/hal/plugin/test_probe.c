@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/place.h"
 #include "scratch.h"
 
 static char folder[SCRATCH_BYTES];
@@ -239,6 +240,36 @@ TEST(without_a_cache_nothing_is_probed)
     assert_int_equal(probe_count, 0);
     expect_all(device);
     hal_device_release(device);
+    setenv("HAL_CACHE_DIR", folder, 1);
+}
+
+static void run(const char *format, const char *path)
+{
+    char command[4 * SCRATCH_BYTES];
+    snprintf(command, sizeof command, format, path);
+    assert_int_equal(system(command), 0);
+}
+
+/* One process at install time makes the verdict for all users. A file that is not one is as none,
+ * and stays. */
+TEST(the_installation_has_verdicts)
+{
+    char verdicts[2 * SCRATCH_BYTES], fresh[2 * SCRATCH_BYTES];
+    snprintf(verdicts, sizeof verdicts, "%s/halyard/verdicts", hal_place_library());
+    snprintf(fresh, sizeof fresh, "%s/fresh", folder);
+    run("rm -rf '%s'", verdicts);
+    for (int attempt = 0; attempt < 3; attempt++) {
+        setenv("HAL_CACHE_DIR", attempt == 0 ? verdicts : fresh, 1);
+        hal_device *device = device_open("probed_matrix_wrong:0");
+        assert_int_equal(probe_count, attempt != 1);
+        assert_non_null(strstr(hal_device_get_quirks(device), "matrix_bf16: row 0, column 0 is "));
+        hal_device_release(device);
+        if (attempt == 1) {
+            run("for i in '%s'/*; do echo no entry > \"$i\"; done", verdicts);
+        }
+    }
+    run("grep -q 'no entry' '%s'/*", verdicts);
+    run("rm -r '%s'", verdicts);
     setenv("HAL_CACHE_DIR", folder, 1);
 }
 
