@@ -303,6 +303,12 @@ hal_status ops_graph_begin(ops_context *context)
     if (status == HAL_OK && !arrays->is_recording) { /* inputs fill their buffers */
         status = ops_arrays_unshare_buffers(arrays);
     }
+    if (status == HAL_OK) { /* which returns failures of kernels that are compiled ahead */
+        status = hal_queue_flush(context->queue, NULL);
+    }
+    if (status == HAL_OK) { /* forgets them: they are not the graph's */
+        status = ops_compile_ahead_collect(context);
+    }
     if (status == HAL_OK) {
         status = hal_graph_begin(context->queue);
     }

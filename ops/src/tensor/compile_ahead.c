@@ -93,7 +93,8 @@ hal_status ops_compile_ahead_wait(ops_context *context)
 {
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < context->ahead.count && status == HAL_OK; i++) {
-        status = hal_kernel_wait(context->ahead.kernels[i].kernel);
+        const ops_ahead_kernel *one = &context->ahead.kernels[i];
+        status = one->is_requested ? HAL_OK : hal_kernel_wait(one->kernel);
     }
     return status != HAL_OK ? status : ops_compile_ahead_collect(context);
 }

@@ -32,7 +32,8 @@ bool ops_compile_ahead_is_requested(const ops_context *context, const uint64_t h
  * table are not valid any more. Errors: OUT_OF_MEMORY. */
 hal_status ops_compile_ahead_collect(ops_context *context);
 
-/* Waits for all kernels. Errors: those of the first one that could not be compiled. */
+/* Waits for all kernels that are not only requested. Errors: those of the first one that could not
+ * be compiled. */
 hal_status ops_compile_ahead_wait(ops_context *context);
 
 /* Releases the kernels, compiled or not. */
