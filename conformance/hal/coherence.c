@@ -138,6 +138,66 @@ static void many_pages(case_run *run, const void *parameters)
     case_ok(run, hal_buffer_map_end(y), "hal_buffer_map_end");
 }
 
+/* Words at each power of two of 128 MiB that the host writes one by one, a kernel changes, and the
+ * host reads one by one; then all that the host writes at once. */
+static void far_words(case_run *run, const void *parameters)
+{
+    enum { FIRST_POWER = 10, LAST_POWER = 27, COUNT = LAST_POWER - FIRST_POWER + 1 };
+    const uint64_t bytes = (UINT64_C(1) << LAST_POWER) + 4096;
+    const hal_memory_kind kind = ((const mapped_case *)parameters)->kind;
+    hal_memory_statistics memory = {0};
+    void *pointer = NULL;
+    claim_mapping(run, kind);
+    case_ok(run, hal_device_get_memory(run->device, &memory), "hal_device_get_memory");
+    if (run->info->max_allocation < bytes || memory.free_bytes < 4 * bytes) {
+        case_unsupported(run, "the device has %llu bytes free",
+                         (unsigned long long)memory.free_bytes);
+    }
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *buffer = case_buffer(run, run->device, kind, bytes);
+    hal_buffer *seen = words_create(run, run->queue, COUNT, 0, 0);
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        for (uint32_t k = 0; k < COUNT; k++) {
+            const uint64_t at = UINT64_C(1) << (FIRST_POWER + k);
+            const uint32_t word = 100 * turn + k, grid[3] = {1, 1, 1};
+            const hal_range out = {seen, 4ull * k, 4}, in = {buffer, at, 4};
+            case_ok(run, hal_queue_write(run->queue, buffer, at, &word, 4), "hal_queue_write");
+            case_ok(run, hal_queue_copy(run->queue, in, out), "hal_queue_copy");
+            /* The next word is written by the host itself where no batch uses the buffer. */
+            case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+            const hal_range next[2] = {in, {buffer, at + 256, 4}};
+            const scale_scalars scalars = {1, 3, 1};
+            case_ok(run,
+                    hal_queue_dispatch(run->queue, kernel, grid, next, 2, &scalars, sizeof scalars),
+                    "hal_queue_dispatch");
+        }
+        words_check(run, run->queue, seen, COUNT, 100 * turn, 1, "what the device sees");
+        for (uint32_t k = 0; k < COUNT; k++) {
+            const uint64_t at = (UINT64_C(1) << (FIRST_POWER + k)) + 256;
+            uint32_t word = 0;
+            case_ok(run, hal_queue_read(run->queue, buffer, at, 4, &word), "hal_queue_read");
+            case_check(run, word == 3 * (100 * turn + k) + 1,
+                       "the host sees %u at %llu, where a kernel wrote %u", word,
+                       (unsigned long long)at, 3 * (100 * turn + k) + 1);
+        }
+    }
+    for (uint32_t turn = 0; turn < 3; turn++) {
+        const uint32_t word = 55 + turn;
+        case_ok(run, hal_queue_write(run->queue, buffer, 4096, &word, 4), "hal_queue_write");
+        case_ok(run,
+                hal_queue_copy(run->queue, (hal_range){buffer, 4096, 4}, (hal_range){seen, 0, 4}),
+                "hal_queue_copy");
+        words_check(run, run->queue, seen, 1, word, 0, "a word that is written again and again");
+    }
+    case_ok(run, hal_buffer_map_begin(buffer, &pointer), "hal_buffer_map_begin");
+    ((uint32_t *)pointer)[bytes / 4 - 1] = 77;
+    case_ok(run, hal_buffer_map_end(buffer), "hal_buffer_map_end");
+    case_ok(run,
+            hal_queue_copy(run->queue, (hal_range){buffer, bytes - 4, 4}, (hal_range){seen, 0, 4}),
+            "hal_queue_copy");
+    words_check(run, run->queue, seen, 1, 77, 0, "the last word of 128 MiB that were mapped");
+}
+
 void cases_hal_coherence(case_list *list)
 {
     static const uint64_t offsets[] = {0, 256, 4096, 8192 + 768};
@@ -146,6 +206,8 @@ void cases_hal_coherence(case_list *list)
         case_add(list, one_line, &tested, sizeof tested, "coherence/one_line(kind=%s)",
                  kind_names[kind]);
         case_add(list, many_pages, &tested, sizeof tested, "coherence/4_mib(kind=%s)",
+                 kind_names[kind]);
+        case_add(list, far_words, &tested, sizeof tested, "coherence/far(kind=%s)",
                  kind_names[kind]);
         for (uint32_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
             tested.offset = offsets[i];

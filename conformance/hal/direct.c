@@ -131,14 +131,19 @@ static void release_report(void *report)
 
 const char *direct_path(case_run *run)
 {
+    static char known[4096]; /* a process has one plugin under test; a report asks all drivers */
     hal_registry_report *report = NULL;
+    if (known[0] != 0) {
+        return known;
+    }
     case_ok(run, hal_registry_report_create(&report), "hal_registry_report_create");
     case_own(run, release_report, report);
     for (uint32_t i = 0; i < report->plugin_count; i++) {
         const hal_plugin_report *plugin = &report->plugins[i];
         if (plugin->status == HAL_OK &&
             strcmp(plugin->name, hal_device_get_plugin_name(run->device)) == 0) {
-            return plugin->path;
+            snprintf(known, sizeof known, "%s", plugin->path);
+            return known;
         }
     }
     case_fail(run, "the device under test is not in the report");
@@ -151,7 +156,7 @@ static const void *extension_find(const direct *d, const char *name)
                : NULL;
 }
 
-hal_status direct_open(case_run *run, direct *opened)
+void direct_instance(case_run *run, direct *opened)
 {
     void *library = dlopen(direct_path(run), RTLD_NOW | RTLD_LOCAL); /* stays, as hal's does */
     void *symbol = library ? dlsym(library, HAL_PLUGIN_CREATE_SYMBOL) : NULL;
@@ -162,6 +167,17 @@ hal_status direct_open(case_run *run, direct *opened)
     case_check(run, opened->table != NULL, "a second instance is refused: %s", opened->message);
     opened->coherence = extension_find(opened, HAL_EXTENSION_COHERENCE);
     opened->faults = extension_find(opened, HAL_EXTENSION_FAULTS);
+    opened->timing = (run->info->features & HAL_FEATURE_TIMESTAMPS) != 0
+                         ? extension_find(opened, HAL_EXTENSION_TIMING)
+                         : NULL;
+    opened->memory_info = extension_find(opened, HAL_EXTENSION_MEMORY_INFO);
+    opened->native = extension_find(opened, HAL_EXTENSION_NATIVE);
+    opened->handles = extension_find(opened, HAL_EXTENSION_HANDLES);
+}
+
+hal_status direct_open(case_run *run, direct *opened)
+{
+    direct_instance(run, opened);
     return opened->table->device_open(opened->instance, run->info->id, &opened->device);
 }
 
@@ -194,7 +210,7 @@ hal_status direct_make(direct *opened)
     return status;
 }
 
-void direct_close(direct *opened)
+void direct_unmake(direct *opened)
 {
     for (int i = 0; i < DIRECT_QUEUES; i++) {
         if (opened->queues[i]) {
@@ -206,20 +222,40 @@ void direct_close(direct *opened)
     if (opened->memory) {
         opened->table->memory_free(opened->device, opened->memory);
     }
+    opened->memory = NULL;
+}
+
+void direct_close(direct *opened)
+{
+    direct_unmake(opened);
     if (opened->device) {
         opened->table->device_close(opened->device);
     }
     if (opened->instance) {
         opened->table->instance_destroy(opened->instance);
     }
-    opened->memory = NULL;
     opened->device = NULL;
     opened->instance = NULL;
 }
 
+void direct_close_object(void *opened)
+{
+    direct_close(opened);
+}
+
+direct *direct_opened(case_run *run)
+{
+    direct *d = direct_host(run);
+    case_own(run, direct_close_object, d);
+    case_ok(run, direct_open(run, d), "device_open of a second instance");
+    case_ok(run, direct_make(d), "memory and queues of a second instance");
+    return d;
+}
+
 /* ---- Work ---- */
 
-hal_status direct_submit(direct *opened, uint32_t queue, uint32_t pattern, direct_work work)
+static hal_status work_submit(direct *opened, uint32_t queue, uint32_t pattern, direct_work work,
+                              const hal_plugin_wait *waits, uint32_t wait_count)
 {
     const uint32_t scalars[2] = {pattern, 0};
     const hal_binding binding = {
@@ -235,9 +271,21 @@ hal_status direct_submit(direct *opened, uint32_t queue, uint32_t pattern, direc
                              .bindings = &binding,
                              .scalars = (const uint8_t *)scalars};
     const uint64_t value = opened->submitted[queue] + 1;
-    const hal_status status = opened->table->submit(opened->queues[queue], &batch, NULL, 0, value);
+    const hal_status status =
+        opened->table->submit(opened->queues[queue], &batch, waits, wait_count, value);
     opened->submitted[queue] += status == HAL_OK;
     return status;
+}
+
+hal_status direct_submit(direct *opened, uint32_t queue, uint32_t pattern, direct_work work)
+{
+    return work_submit(opened, queue, pattern, work, NULL, 0);
+}
+
+hal_status direct_submit_after(direct *opened, uint32_t queue, uint32_t pattern,
+                               const hal_plugin_wait *waits, uint32_t wait_count)
+{
+    return work_submit(opened, queue, pattern, DIRECT_FILL, waits, wait_count);
 }
 
 hal_status direct_wait(direct *opened, uint32_t queue, uint64_t timeout_ns)
@@ -245,7 +293,7 @@ hal_status direct_wait(direct *opened, uint32_t queue, uint64_t timeout_ns)
     return opened->table->wait(opened->queues[queue], opened->submitted[queue], timeout_ns);
 }
 
-void direct_check_words(case_run *run, direct *opened, uint32_t pattern, const char *what)
+void direct_see_words(case_run *run, direct *opened)
 {
     if (opened->coherence) {
         case_ok(run,
@@ -253,6 +301,11 @@ void direct_check_words(case_run *run, direct *opened, uint32_t pattern, const c
                                                      DIRECT_WORDS * 4),
                 "memory_invalidate");
     }
+}
+
+void direct_check_words(case_run *run, direct *opened, uint32_t pattern, const char *what)
+{
+    direct_see_words(run, opened);
     for (uint32_t i = 0; i < DIRECT_WORDS; i++) {
         case_check(run, opened->words[i] == pattern, "%s: word %u is 0x%x instead of 0x%x", what, i,
                    opened->words[i], pattern);

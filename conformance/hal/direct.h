@@ -17,6 +17,10 @@ typedef struct direct {
     const hal_plugin *table;
     const hal_extension_coherence *coherence; /* null: memory is coherent */
     const hal_extension_faults *faults;       /* null: not offered */
+    const hal_extension_timing *timing;       /* null: not offered */
+    const hal_extension_memory_info *memory_info;
+    const hal_extension_native *native;
+    const hal_extension_handles *handles;
     hal_plugin_instance *instance;
     hal_plugin_device *device;
     hal_plugin_queue *queues[DIRECT_QUEUES];
@@ -37,15 +41,25 @@ const char *direct_path(case_run *run);
 /* A host without an instance, which stays as long as the process. */
 direct *direct_host(case_run *run);
 
-/* Opens an instance and the device under test. Returns what the plugin does. */
+/* Makes an instance, without a device. */
+void direct_instance(case_run *run, direct *opened);
+
+/* Makes an instance and opens the device under test. Returns what the plugin does. */
 hal_status direct_open(case_run *run, direct *opened);
+
+/* An open device with memory and queues, which is closed at the case's end. */
+direct *direct_opened(case_run *run);
 
 /* Makes the memory and the queues of an opened device. Returns what the plugin does; what was made
  * before a failure remains. */
 hal_status direct_make(direct *opened);
 
-/* Destroys what is there, the instance too. */
+/* Destroys memory and queues. */
+void direct_unmake(direct *opened);
+
+/* Destroys what is there, the instance too; the second form is for case_own. */
 void direct_close(direct *opened);
+void direct_close_object(void *opened);
 
 typedef enum direct_work {
     DIRECT_FILL,         /* of all words */
@@ -55,8 +69,15 @@ typedef enum direct_work {
 
 hal_status direct_submit(direct *opened, uint32_t queue, uint32_t pattern, direct_work work);
 
+/* A fill of all words by a batch that waits for values, which have been submitted. */
+hal_status direct_submit_after(direct *opened, uint32_t queue, uint32_t pattern,
+                               const hal_plugin_wait *waits, uint32_t wait_count);
+
 /* Waits for the last value of a queue. */
 hal_status direct_wait(direct *opened, uint32_t queue, uint64_t timeout_ns);
+
+/* Makes the words those that batches wrote. */
+void direct_see_words(case_run *run, direct *opened);
 
 /* Reports unless all words have the value. */
 void direct_check_words(case_run *run, direct *opened, uint32_t pattern, const char *what);

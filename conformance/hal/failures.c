@@ -8,18 +8,10 @@
 
 enum { FIRST = 0x11111111, FAILING = 0x22222222, LATER = 0x33333333, MOST_REFUSALS = 200 };
 
-static void close_object(void *opened)
-{
-    direct_close(opened);
-}
-
 /* An open device whose words are FIRST. */
 static direct *device_with_words(case_run *run)
 {
-    direct *d = direct_host(run);
-    case_own(run, close_object, d);
-    case_ok(run, direct_open(run, d), "device_open of a second instance");
-    case_ok(run, direct_make(d), "memory and queues of a second instance");
+    direct *d = direct_opened(run);
     for (uint32_t queue = 0; queue < DIRECT_QUEUES; queue++) {
         case_ok(run, direct_submit(d, queue, FIRST, DIRECT_FILL), "submit");
         case_ok(run, direct_wait(d, queue, DIRECT_LIMIT_NS), "wait");
@@ -135,7 +127,7 @@ static void host_memory(case_run *run, const void *parameters)
     hal_ir_kernel *ir = scale_ir(run);
     direct *d = direct_host(run);
     uint64_t count = 0, left = 0;
-    case_own(run, close_object, d);
+    case_own(run, direct_close_object, d);
     for (uint64_t number = 0; number <= count && number < MOST_REFUSALS; number++) {
         direct_forget(d);
         d->allocations = 0;

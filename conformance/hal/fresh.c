@@ -18,9 +18,56 @@
 
 /* ---- Devices are the same in each process ---- */
 
-enum { LIST_BYTES = 4096, PROCESSES = 4, SECONDS = 50 };
+enum { LIST_BYTES = 16384, PROCESSES = 4, SECONDS = 50 };
 
-/* The ids of the plugin's devices, in their order. */
+static void numbers_print(char *list, size_t bytes, const uint32_t *numbers, uint32_t count)
+{
+    size_t used = 0;
+    list[0] = 0;
+    for (uint32_t i = 0; i < count && used < bytes; i++) {
+        used += (size_t)snprintf(list + used, bytes - used, " %x", numbers[i]);
+    }
+}
+
+/* All of a device's record but the memory, which a control group may change. */
+static size_t record_print(char *list, size_t bytes, const hal_device_info *info)
+{
+    const uint32_t numbers[] = {info->kind,
+                                info->binding_alignment,
+                                info->compute_units,
+                                info->subgroup_width,
+                                info->max_group_items,
+                                info->max_group_size[0],
+                                info->max_group_size[1],
+                                info->max_group_size[2],
+                                info->max_grid[0],
+                                info->max_grid[1],
+                                info->max_grid[2],
+                                info->shared_bytes,
+                                info->max_bindings,
+                                info->max_vector_bytes,
+                                info->preferred_group,
+                                info->storage_types,
+                                info->arithmetic_types,
+                                info->exactness,
+                                info->features,
+                                info->math_f32,
+                                info->math_f64,
+                                info->max_queues,
+                                info->matrix_types,
+                                info->item_vector_bytes,
+                                info->item_register_bytes,
+                                info->max_loop_iterations,
+                                info->wrong_constants};
+    char text[sizeof numbers / sizeof numbers[0] * 10];
+    numbers_print(text, sizeof text, numbers, sizeof numbers / sizeof numbers[0]);
+    const int used =
+        snprintf(list, bytes, "id %s, name %s, driver %s, architecture %s, numbers%s; ", info->id,
+                 info->name, info->driver, info->architecture, text);
+    return used < 0 ? 0 : (size_t)used;
+}
+
+/* The records of the plugin's devices, in their order. */
 static void list_devices(void *user, int fd)
 {
     const char *selection = user;
@@ -38,12 +85,22 @@ static void list_devices(void *user, int fd)
             continue;
         }
         for (uint32_t k = 0; k < plugin->device_count && used < sizeof list; k++) {
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", k == 0 ? "" : ", ",
-                                     plugin->devices[k].id);
+            used += record_print(list + used, sizeof list - used, &plugin->devices[k]);
         }
     }
     hal_registry_report_destroy(report);
     child_write(fd, list, sizeof list);
+}
+
+/* The part of a list that differs from the other one, and some of what is before it. */
+static const char *difference(const char *list, const char *other)
+{
+    enum { BEFORE = 60 };
+    size_t at = 0;
+    while (list[at] != 0 && list[at] == other[at]) {
+        at++;
+    }
+    return list + (at > BEFORE ? at - BEFORE : 0);
 }
 
 static void same_in_each_process(case_run *run, const void *parameters)
@@ -59,9 +116,10 @@ static void same_in_each_process(case_run *run, const void *parameters)
         case_check(run, answered, "a process that lists the devices %s",
                    end[0] == 0 ? "says nothing" : end);
         lists[i][LIST_BYTES - 1] = 0;
-        case_check(run, strcmp(lists[i], lists[0]) == 0,
-                   "one process lists the devices %.400s, and another one %.400s", lists[0],
-                   lists[i]);
+        case_check(
+            run, strcmp(lists[i], lists[0]) == 0,
+            "one process describes the devices with ...%.300s, and another one with ...%.300s",
+            difference(lists[0], lists[i]), difference(lists[i], lists[0]));
     }
 }
 
@@ -208,11 +266,55 @@ static bool addresses_limit(uint64_t room)
     return is_known && setrlimit(RLIMIT_AS, &(struct rlimit){most, RLIM_INFINITY}) == 0;
 }
 
+/* Allocates blocks until the device refuses, at most MOST_BLOCKS. */
+static uint32_t blocks_allocate(case_run *run, uint64_t bytes, hal_status *status)
+{
+    uint32_t count = 0;
+    *status = HAL_OK;
+    while (count < MOST_BLOCKS && *status == HAL_OK) {
+        hal_buffer *block = NULL;
+        *status = hal_buffer_create(run->device, HAL_MEMORY_DEVICE, bytes, &block);
+        if (*status == HAL_OK) {
+            case_own(run, release_block, block);
+            count++;
+        }
+    }
+    return count;
+}
+
+/* What was refused takes nothing: once all blocks are free again there is room for as many. */
+static void refusals_take_nothing(case_run *run, uint64_t bytes, uint32_t had, size_t objects)
+{
+    enum { REFUSALS = 40 };
+    hal_memory_statistics memory = {0};
+    hal_status status = HAL_ERROR_OUT_OF_MEMORY;
+    for (int i = 0; i < REFUSALS && status == HAL_ERROR_OUT_OF_MEMORY; i++) {
+        hal_buffer *block = NULL;
+        status = hal_buffer_create(run->device, HAL_MEMORY_DEVICE, bytes, &block);
+        case_own(run, release_block, block);
+    }
+    case_release(run, objects);
+    case_ok(run, hal_device_trim(run->device), "hal_device_trim");
+    case_ok(run, hal_device_get_memory(run->device, &memory), "hal_device_get_memory");
+    case_check(run, memory.free_bytes >= bytes,
+               "of %llu bytes %llu are free after %d refused allocations, though all memory was "
+               "returned",
+               (unsigned long long)memory.total_bytes, (unsigned long long)memory.free_bytes,
+               REFUSALS);
+    const uint32_t has = blocks_allocate(run, bytes, &status);
+    case_check(
+        run, has + 1 >= had && has > 0,
+        "after %d refused allocations there was room for %u blocks of %llu bytes, before for "
+        "%u",
+        REFUSALS, has, (unsigned long long)bytes, had);
+    case_release(run, objects);
+    case_ok(run, hal_device_trim(run->device), "hal_device_trim");
+}
+
 /* Allocates until the device refuses. Where memory is the host's, the process may have little. */
 static void exhausted_steps(case_run *run, const void *parameters)
 {
     hal_memory_statistics memory = {0};
-    hal_buffer *block = NULL;
     hal_status status = HAL_OK;
     device_open_here(run);
     hal_kernel *kernel = scale_kernel(run, run->device);
@@ -224,12 +326,8 @@ static void exhausted_steps(case_run *run, const void *parameters)
     if (is_of_host && !addresses_limit(room)) {
         case_unsupported(run, "the memory of a process cannot be limited here");
     }
-    for (uint32_t i = 0; i < MOST_BLOCKS && status == HAL_OK; i++) {
-        status = hal_buffer_create(run->device, HAL_MEMORY_DEVICE, bytes, &block);
-        if (status == HAL_OK) {
-            case_own(run, release_block, block);
-        }
-    }
+    const size_t objects = run->object_count;
+    const uint32_t count = blocks_allocate(run, bytes, &status);
     if (status == HAL_OK) {
         case_unsupported(run, "%d allocations of %llu bytes did not exhaust the memory",
                          MOST_BLOCKS, (unsigned long long)bytes);
@@ -241,6 +339,7 @@ static void exhausted_steps(case_run *run, const void *parameters)
     hal_buffer *y = words_create(run, run->queue, 1000, 0, 0);
     scale_dispatch(run, run->queue, kernel, x, y, 1000, 3, 1);
     words_check(run, run->queue, y, 1000, 4, 3, "small work after a refused allocation");
+    refusals_take_nothing(run, bytes, count, objects);
 }
 
 static void exhausted(case_run *run, const void *parameters)

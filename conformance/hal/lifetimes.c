@@ -2,12 +2,9 @@
 #include <hal/hal.h>
 
 #include "case/cases.h"
-#include "hal/direct.h"
 #include "hal/fixture.h"
+#include "hal/usage.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -82,20 +79,6 @@ static void reuse_in_flight(case_run *run, const void *parameters)
     }
 }
 
-/* Resident bytes of the process; 0: unknown. */
-static uint64_t resident_bytes(void)
-{
-    unsigned long long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (!file || fscanf(file, "%*u %llu", &pages) != 1) {
-        pages = 0;
-    }
-    if (file) {
-        fclose(file);
-    }
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 typedef struct memory_use {
     uint64_t resident, free; /* bytes of the process, and those that the device has left */
 } memory_use;
@@ -104,7 +87,7 @@ static memory_use memory_in_use(case_run *run)
 {
     hal_memory_statistics now = {0};
     case_ok(run, hal_device_get_memory(run->device, &now), "hal_device_get_memory");
-    return (memory_use){resident_bytes(), now.free_bytes};
+    return (memory_use){usage_resident_bytes(), now.free_bytes};
 }
 
 /* Large buffers that are filled, released and trimmed return to the system, or to a discrete
@@ -158,14 +141,14 @@ static void check_growth(case_run *run, void (*work)(case_run *run, uint32_t tur
     uint64_t least_grown = UINT64_MAX;
     uint32_t turn = 0, per_round = turns;
     for (int round = 0; round < ROUNDS; round++) {
-        const uint64_t before = resident_bytes();
+        const uint64_t before = usage_resident_bytes();
         const clock_t begin = clock();
         uint32_t i = 0;
         for (; i < per_round && (!may_be_fewer || round > 0 || clock() - begin < most); i++) {
             work(run, turn++);
         }
         case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
-        const uint64_t after = resident_bytes(), grown = after > before ? after - before : 0;
+        const uint64_t after = usage_resident_bytes(), grown = after > before ? after - before : 0;
         per_round = i;
         if (before == 0) {
             return; /* the size of the process is not known */
@@ -266,39 +249,6 @@ static void waits_leave_nothing(case_run *run, const void *parameters)
     check_growth(run, wait_turn, TURNS, true, LEAST, "waits");
 }
 
-/* What a process has only so many of. */
-enum { DESCRIPTORS, THREADS, MAPPINGS, TABLES };
-
-typedef struct process_tables {
-    uint32_t entries[TABLES]; /* 0: unknown */
-} process_tables;
-
-static uint32_t folder_entries(const char *path)
-{
-    uint32_t count = 0;
-    DIR *folder = opendir(path);
-    while (folder && readdir(folder)) {
-        count++;
-    }
-    if (folder) {
-        closedir(folder);
-    }
-    return count;
-}
-
-static process_tables tables_read(void)
-{
-    process_tables now = {{folder_entries("/proc/self/fd"), folder_entries("/proc/self/task"), 0}};
-    FILE *file = fopen("/proc/self/maps", "re");
-    for (int c; file && (c = getc(file)) != EOF;) {
-        now.entries[MAPPINGS] += c == '\n';
-    }
-    if (file) {
-        fclose(file);
-    }
-    return now;
-}
-
 /* A wait of one queue for another, which has work. */
 static void cross_wait_turn(case_run *run, uint32_t turn)
 {
@@ -320,18 +270,6 @@ static void map_turn(case_run *run, uint32_t turn)
     case_ok(run, hal_device_trim(run->device), "hal_device_trim");
 }
 
-/* The device under test once more, in an instance of the case: hal has one for all openings. */
-static void device_turn(case_run *run, uint32_t turn)
-{
-    static direct *opened;
-    const size_t before = run->object_count;
-    opened = opened ? opened : direct_host(run);
-    const hal_status status = direct_open(run, opened);
-    direct_close(opened);
-    case_ok(run, status, "device_open");
-    case_release(run, before);
-}
-
 typedef struct leak_source {
     const char *name;
     void (*work)(case_run *run, uint32_t turn);
@@ -341,8 +279,7 @@ typedef struct leak_source {
 static const leak_source leak_sources[] = {
     {"batches", flush_batch, 500},         {"waits", wait_turn, 500},
     {"cross_waits", cross_wait_turn, 500}, {"queues", queue_turn, 100},
-    {"kernels", create_kernel, 40},        {"mapped_memory", map_turn, 100},
-    {"devices", device_turn, 40}};
+    {"kernels", create_kernel, 40},        {"mapped_memory", map_turn, 100}};
 
 /* The same kernel each time, which a compiler or its cache has had before. */
 static void create_again(case_run *run, uint32_t turn)
@@ -354,44 +291,17 @@ static void create_again(case_run *run, uint32_t turn)
     case_release(run, before);
 }
 
-/* Fails if the process has, after each round, one more descriptor, thread or mapping for every
- * second turn, or cannot open any file. A round that takes long is cut short. */
-static void check_tables(case_run *run, const leak_source *source)
+static const leak_source *turn_source;
+static uint32_t turn_number;
+
+static void count_turn(case_run *run, void *user)
 {
-    static const char *const names[TABLES] = {"descriptors", "threads", "mappings"};
-    enum { ROUNDS = 4, LEAST_TURNS = 8 };
-#ifdef CASE_SANITIZED /* sanitizers keep released memory */
-    const bool is_sanitized = true;
-#else
-    const bool is_sanitized = false;
-#endif
-    const clock_t most = CLOCKS_PER_SEC / 4;
-    bool grows[TABLES] = {true, true, true}, any = true;
-    for (int round = 0; round < ROUNDS && any; round++) {
-        const process_tables before = tables_read();
-        const clock_t begin = clock();
-        uint32_t turns = 0;
-        while (turns < source->turns && (turns < LEAST_TURNS || clock() - begin < most)) {
-            source->work(run, (uint32_t)round * source->turns + turns + UINT32_MAX / 4);
-            turns++;
-        }
-        case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
-        const process_tables after = tables_read();
-        any = false;
-        for (int i = 0; i < TABLES; i++) {
-            grows[i] =
-                grows[i] && !is_sanitized && after.entries[i] >= before.entries[i] + turns / 2;
-            any = any || grows[i];
-        }
-    }
-    const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    case_check(run, file >= 0, "after many %s no file can be opened: %s", source->name,
-               strerror(errno));
-    close(file);
-    for (int i = 0; i < TABLES; i++) {
-        case_check(run, !grows[i], "in each of %d rounds of up to %u %s the process had more %s",
-                   ROUNDS, source->turns, source->name, names[i]);
-    }
+    turn_source->work(run, turn_number++ + UINT32_MAX / 4);
+}
+
+static void finish_turns(case_run *run, void *user)
+{
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
 }
 
 /* What is used many times keeps no descriptor, thread or mapping each, and the working folder
@@ -406,7 +316,13 @@ static void process_is_left_alone(case_run *run, const void *parameters)
     if (source.work == create_kernel && case_has_compiler(run)) {
         source.work = create_again;
     }
-    check_tables(run, &source);
+    turn_number = 0;
+    turn_source = &source;
+    usage_check(run, &(usage_turns){.turn = count_turn,
+                                    .finish = finish_turns,
+                                    .name = source.name,
+                                    .turns = source.turns,
+                                    .bytes = UINT64_MAX});
     case_check(run, getcwd(now, sizeof now) && strcmp(folder, now) == 0,
                "the working folder was %s and is %s", folder, now);
 }

@@ -75,6 +75,49 @@ static void all_places(case_run *run, const void *parameters)
     words_check(run, run->queue, out, count, 1, 3, "the result");
 }
 
+/* A group of the most work-items in two or in three dimensions. */
+static void whole_group(case_run *run, const void *parameters)
+{
+    const uint32_t *takes_part = parameters; /* z does where it is not 0 */
+    grid_case tested = {{3, 2, 2}, {1, 1, 1}};
+    uint32_t left = run->info->max_group_items;
+    bool grows = true;
+    while (grows && left > 1) { /* each dimension in turn doubles */
+        grows = false;
+        for (uint32_t d = 0; d < 3 && left > 1; d++) {
+            if (takes_part[d] != 0 && tested.group[d] * 2 <= run->info->max_group_size[d]) {
+                tested.group[d] *= 2;
+                left /= 2;
+                grows = true;
+            }
+        }
+    }
+    all_places(run, &tested);
+}
+
+/* More than 2^24 groups, of which the last row writes. */
+static void wide_grid(case_run *run, const void *parameters)
+{
+    enum { WIDTH = 4096, HEIGHT = 4098 };
+    const uint32_t grid[3] = {WIDTH, HEIGHT, 1};
+    if (run->info->max_grid[0] < WIDTH || run->info->max_grid[1] < HEIGHT) {
+        case_unsupported(run, "a grid has at most %u by %u groups", run->info->max_grid[0],
+                         run->info->max_grid[1]);
+    }
+    hal_ir_builder *b = case_builder(run, "last_row");
+    hal_ir_group_size(b, 1, 1, 1);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    const hal_ir_value x = hal_ir_global_id(b, 0), y = hal_ir_global_id(b, 1);
+    hal_ir_store_wide(b, out, x, 0, hal_ir_eq(b, y, hal_ir_u32(b, HEIGHT - 1)),
+                      hal_ir_add(b, x, y));
+    hal_kernel *kernel = case_kernel(run, b);
+    hal_buffer *words = words_create(run, run->queue, WIDTH, 0, 0);
+    const hal_range range = range_of(words);
+    case_ok(run, hal_queue_dispatch(run->queue, kernel, grid, &range, 1, NULL, 0),
+            "hal_queue_dispatch");
+    words_check(run, run->queue, words, WIDTH, HEIGHT - 1, 1, "the last row");
+}
+
 /* Kernels write and read words at offsets that need more and more bits; copies, which are checked
  * elsewhere, bring them out and in. Memory at the low bits of an offset does not change. */
 static void far_bindings(case_run *run, const void *parameters)
@@ -183,6 +226,12 @@ void cases_hal_limits(case_list *list)
         case_add(list, all_places, &grids[i], sizeof grids[i], "limits/grid(%ux%ux%u)",
                  grids[i].grid[0], grids[i].grid[1], grids[i].grid[2]);
     }
+    static const uint32_t takes_part[2][3] = {{1, 1, 0}, {1, 1, 1}};
+    for (uint32_t i = 0; i < 2; i++) {
+        case_add(list, whole_group, takes_part[i], sizeof takes_part[i],
+                 "limits/group_size(dimensions=%u)", i + 2);
+    }
+    case_add(list, wide_grid, NULL, 0, "limits/groups_of_two_dimensions(24_bits)");
     for (uint32_t d = 0; d < 3; d++) {
         grid_case tested = {{3, 2, 2}, {1, 1, 1}};
         tested.group[d] = 0;

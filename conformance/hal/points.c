@@ -122,41 +122,50 @@ static void several_queues(case_run *run, const void *parameters)
     }
 }
 
-/* A batch that waits for twenty queues, each of which has work, after that of one more. */
-static void twenty_waits(case_run *run, const void *parameters)
+typedef struct wait_count {
+    uint32_t queues, words; /* words of each dispatch */
+    uint32_t more;          /* dispatches of three queues that each third one has more */
+} wait_count;
+
+/* A batch that waits for many queues, each of which has work, after that of one more. */
+static void many_waits(case_run *run, const void *parameters)
 {
-    enum { QUEUES = 20, COUNT = 20000, TIMES = 4, LONG = 40 };
+    enum { TIMES = 4, LONG = 40 };
+    const wait_count *tested = parameters;
+    const uint32_t queue_count = tested->queues, count = tested->words;
     hal_queue *first = case_queue(run, run->device);
     hal_point begun = {0};
     hal_kernel *kernel = scale_kernel(run, run->device);
-    hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1), *made[QUEUES], *seen[QUEUES];
-    hal_queue *queues[QUEUES];
-    for (uint32_t i = 0; i < QUEUES; i++) {
+    hal_buffer *x = words_create(run, run->queue, count, 1, 1);
+    hal_buffer **made = case_allocate(run, queue_count, sizeof(hal_buffer *));
+    hal_buffer **seen = case_allocate(run, queue_count, sizeof(hal_buffer *));
+    hal_queue **queues = case_allocate(run, queue_count, sizeof(hal_queue *));
+    for (uint32_t i = 0; i < queue_count; i++) {
         queues[i] = case_queue(run, run->device);
-        made[i] = words_create(run, run->queue, COUNT, 0, 0);
-        seen[i] = words_create(run, run->queue, COUNT, 0, 0);
+        made[i] = words_create(run, run->queue, count, 0, 0);
+        seen[i] = words_create(run, run->queue, count, 0, 0);
     }
     case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
     for (uint32_t k = 0; k < LONG; k++) {
-        scale_dispatch(run, first, kernel, x, made[0], COUNT, k, k);
+        scale_dispatch(run, first, kernel, x, made[0], count, k, k);
     }
     case_ok(run, hal_queue_flush(first, &begun), "flush");
-    for (uint32_t i = 0; i < QUEUES; i++) {
+    for (uint32_t i = 0; i < queue_count; i++) {
         hal_point point = {0};
         case_ok(run, hal_queue_wait_point(queues[i], begun), "hal_queue_wait_point");
-        const uint32_t times = TIMES + 3 * i; /* the last ones end last, and are read first */
+        const uint32_t times = TIMES + tested->more * i / 3; /* the last ones end last */
         for (uint32_t k = 0; k < times; k++) {
-            scale_dispatch(run, queues[i], kernel, x, made[i], COUNT, i + 2, i + times - 1 - k);
+            scale_dispatch(run, queues[i], kernel, x, made[i], count, i + 2, i + times - 1 - k);
         }
         case_ok(run, hal_queue_flush(queues[i], &point), "flush");
         case_ok(run, hal_queue_wait_point(run->queue, point), "hal_queue_wait_point");
     }
-    for (uint32_t i = QUEUES; i-- > 0;) {
-        scale_dispatch(run, run->queue, kernel, made[i], seen[i], COUNT, 1, i);
+    for (uint32_t i = queue_count; i-- > 0;) { /* and are read first */
+        scale_dispatch(run, run->queue, kernel, made[i], seen[i], count, 1, i);
     }
-    for (uint32_t i = 0; i < QUEUES; i++) {
-        words_check(run, run->queue, seen[i], COUNT, (i + 2) + 2 * i, i + 2,
-                    "what one of twenty queues made");
+    for (uint32_t i = 0; i < queue_count; i++) {
+        words_check(run, run->queue, seen[i], count, (i + 2) + 2 * i, i + 2,
+                    "what one of many queues made");
     }
 }
 
@@ -449,19 +458,42 @@ typedef struct patience {
     uint64_t limit;        /* nanoseconds, far beyond the work */
 } patience;
 
-/* A wait with a limit far beyond the work does not end before the work does. */
+static void *wait_for_point(void *argument)
+{
+    const hal_point *point = argument;
+    return hal_point_wait(*point, HAL_WAIT_FOREVER) == HAL_OK ? argument : NULL;
+}
+
+/* A wait with a limit far beyond the work does not end before the work does, nor does one without
+ * limit on another thread; the device's time of the work is as long. */
 static void long_wait(case_run *run, const void *parameters)
 {
+    enum { MEASURED = 10 };
+    static hal_point first, last; /* the thread may outlive this function after a report */
     const patience *tested = parameters;
     const uint64_t asked = tested->milliseconds * UINT64_C(1000000);
+    const bool has_times = (run->info->features & HAL_FEATURE_TIMESTAMPS) != 0;
     const long_work work = long_work_create(run);
-    const uint64_t begin = host_time();
-    hal_point point = {0};
-    for (uint64_t made = 0; made < asked; made += work.nanoseconds) {
-        point = long_work_flush(run, &work);
+    uint64_t device_ns = 0;
+    pthread_t thread;
+    void *answer = NULL;
+    uint64_t begin = host_time();
+    for (int i = 0; i < MEASURED; i++) { /* many in a row take less each than one alone */
+        last = long_work_flush(run, &work);
     }
-    const hal_status status = hal_point_wait(point, tested->limit);
+    case_ok(run, hal_point_wait(last, HAL_WAIT_FOREVER), "a wait");
+    const uint64_t each = (host_time() - begin) / MEASURED;
+    begin = host_time();
+    first = last = long_work_flush(run, &work);
+    for (uint64_t made = 0; made < asked; made += each) {
+        last = long_work_flush(run, &work);
+    }
+    case_check(run, pthread_create(&thread, NULL, wait_for_point, &last) == 0,
+               "no thread could be made");
+    const hal_status status = hal_point_wait(last, tested->limit);
     const uint64_t took = host_time() - begin;
+    pthread_join(thread, &answer);
+    case_check(run, answer == (void *)&last, "a wait without limit on another thread failed");
     if (status == HAL_ERROR_TIMEOUT && took >= tested->limit) {
         return; /* the machine is that busy */
     }
@@ -470,13 +502,14 @@ static void long_wait(case_run *run, const void *parameters)
                (unsigned long long)(tested->limit / 1000000000),
                (unsigned long long)took / 1000000);
     case_ok(run, status, "a wait");
-    case_ok(run, hal_point_wait(point, 0), "a look after the wait");
-}
-
-static void *wait_for_point(void *argument)
-{
-    const hal_point *point = argument;
-    return hal_point_wait(*point, HAL_WAIT_FOREVER) == HAL_OK ? argument : NULL;
+    case_ok(run, hal_point_wait(last, 0), "a look after the wait");
+    if (has_times) {
+        case_ok(run, hal_point_get_elapsed(first, last, &device_ns), "hal_point_get_elapsed");
+        case_check(run, device_ns >= asked / 4,
+                   "work that takes %llu ms took the device %llu ms, as it says",
+                   (unsigned long long)tested->milliseconds,
+                   (unsigned long long)device_ns / 1000000);
+    }
 }
 
 /* A thread that only waits sees what was computed, without a wait on the thread that submitted. */
@@ -626,14 +659,17 @@ static void elapsed_steps(case_run *run, const void *parameters)
 
 void cases_hal_points(case_list *list)
 {
-    static const patience waits[2] = {{300, UINT64_C(20000000000)}, {9000, HAL_WAIT_FOREVER}};
+    static const wait_count counts[] = {{20, 20000, 9}, {70, 4000, 1}};
     case_add(list, values_rise, NULL, 0, "points/rising");
     case_add(list, empty_flush, NULL, 0, "points/flush_of_nothing");
     case_add(list, zero_point, NULL, 0, "points/zero_is_reached");
     case_add(list, future_point, NULL, 0, "points/never_given");
     case_add(list, across_queues, NULL, 0, "points/across_queues");
     case_add(list, several_queues, NULL, 0, "points/several_queues");
-    case_add(list, twenty_waits, NULL, 0, "points/twenty_waits");
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        case_add(list, many_waits, &counts[i], sizeof counts[i], "points/waits(queues=%u)",
+                 counts[i].queues);
+    }
     case_add(list, chain_of_waits, NULL, 0, "points/chain_of_waits");
     case_add(list, many_values, NULL, 0, "points/more_than_65536");
     case_add(list, many_queues, NULL, 0, "points/forty_queues");
@@ -642,15 +678,21 @@ void cases_hal_points(case_list *list)
     case_add(list, time_limit, NULL, 0, "points/time_limit");
     case_add(list, look_only, NULL, 0, "points/look_does_not_wait");
     case_add(list, limit_kept, NULL, 0, "points/limit_is_kept");
-    case_add(list, long_wait, &waits[0], sizeof waits[0], "points/long_wait(ms=%u)",
-             waits[0].milliseconds);
     case_add(list, wait_elsewhere, NULL, 0, "points/wait_on_another_thread");
     case_add(list, elapsed, NULL, 0, "points/elapsed");
     case_add(list, elapsed_unit, NULL, 0, "points/elapsed_in_nanoseconds");
     case_add(list, elapsed_sum, NULL, 0, "points/elapsed_adds_up");
     case_add(list, elapsed_far, NULL, 0, "points/elapsed_of_1024");
     case_add(list, elapsed_steps, NULL, 0, "points/elapsed_steps");
-    list->level = CASE_LEVEL_STRESS;
-    case_add(list, long_wait, &waits[1], sizeof waits[1], "points/long_wait(ms=%u)",
-             waits[1].milliseconds);
+}
+
+void cases_hal_patience(case_list *list)
+{
+    static const patience waits[] = {
+        {300, UINT64_C(20000000000)}, {4800, UINT64_C(20000000000)}, {9000, HAL_WAIT_FOREVER}};
+    for (int i = 0; i < 3; i++) {
+        list->level = i == 2 ? CASE_LEVEL_STRESS : CASE_LEVEL_CORE;
+        case_add(list, long_wait, &waits[i], sizeof waits[i], "points/long_wait(ms=%u)",
+                 waits[i].milliseconds);
+    }
 }

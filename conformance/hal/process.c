@@ -1,6 +1,8 @@
 /* process.c: promise 26: what entries leave of the process that hosts the plugin, and kernels that
  * are created and run under another locale, floating-point environment, and traps. */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fenv.h>
 #include <float.h>
 #include <hal/hal.h>
@@ -12,7 +14,11 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -23,7 +29,14 @@
 #include "case/comma_locale.h"
 #include "hal/fixture.h"
 
-enum { COUNT = 1000, CONSTANTS = 24, SIGNALS = 64 };
+enum { COUNT = 1000, CONSTANTS = 24, SIGNALS = 64, MOST_FILES = 64, ATTRIBUTES = 4, TIMERS = 3 };
+
+/* What a descriptor names; zeros: it is closed. */
+typedef struct file_state {
+    dev_t device;
+    ino_t number;
+    int flags, status; /* of the descriptor, and of what it names */
+} file_state;
 
 /* What the case changes, to be put back: a report may end it anywhere. */
 typedef struct host_state {
@@ -38,10 +51,20 @@ typedef struct host_state {
     int priority;
     cpu_set_t processors; /* of the thread */
     struct rlimit limits[RLIM_NLIMITS];
-    struct itimerval timer;
+    struct itimerval timers[TIMERS];
+    file_state files[MOST_FILES];
+    locale_t locale_of_thread;
+    int policy, cancel_type, attributes[ATTRIBUTES];
+    pid_t session, group;
     char thread[16];
     uint64_t variables; /* hash of the process's environment */
 } host_state;
+
+#ifdef __WALL
+enum { EVERY_CHILD = __WALL }; /* also those that end with another signal than SIGCHLD */
+#else
+enum { EVERY_CHILD = 0 };
+#endif
 
 static uint64_t variables_hash(void)
 {
@@ -56,8 +79,36 @@ static uint64_t variables_hash(void)
     return hash;
 }
 
+static const char *const attribute_names[ATTRIBUTES] = {
+    "whether it can be dumped", "the signal of its parent's end", "the adoption of orphans",
+    "the slack of timers"};
+
+/* Attributes that the system keeps of a process or a thread. */
+static void attributes_read(int attributes[ATTRIBUTES])
+{
+#ifdef __linux__
+    attributes[0] = prctl(PR_GET_DUMPABLE);
+    prctl(PR_GET_PDEATHSIG, &attributes[1]);
+    prctl(PR_GET_CHILD_SUBREAPER, &attributes[2]);
+    attributes[3] = prctl(PR_GET_TIMERSLACK);
+#else
+    memset(attributes, 0, ATTRIBUTES * sizeof *attributes);
+#endif
+}
+
+static void files_read(file_state files[MOST_FILES])
+{
+    for (int i = 0; i < MOST_FILES; i++) {
+        struct stat file;
+        if (fstat(i, &file) == 0) {
+            files[i] = (file_state){file.st_dev, file.st_ino, fcntl(i, F_GETFD), fcntl(i, F_GETFL)};
+        }
+    }
+}
+
 static void state_read(host_state *state)
 {
+    static const int timers[TIMERS] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
     memset(state, 0, sizeof *state);
     fegetenv(&state->environment);
     state->rounding = fegetround();
@@ -83,10 +134,19 @@ static void state_read(host_state *state)
     for (int i = 0; i < RLIM_NLIMITS; i++) {
         getrlimit(i, &state->limits[i]);
     }
-    getitimer(ITIMER_REAL, &state->timer);
+    for (int i = 0; i < TIMERS; i++) {
+        getitimer(timers[i], &state->timers[i]);
+    }
+    files_read(state->files);
+    attributes_read(state->attributes);
+    state->locale_of_thread = uselocale((locale_t)0);
+    state->policy = sched_getscheduler(0);
+    state->session = getsid(0);
+    state->group = getpgrp();
     pthread_getname_np(pthread_self(), state->thread, sizeof state->thread);
     state->variables = variables_hash();
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state->cancel_state);
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &state->cancel_type);
 }
 
 static void state_write(const host_state *state)
@@ -97,10 +157,41 @@ static void state_write(const host_state *state)
     }
     pthread_sigmask(SIG_SETMASK, &state->mask, NULL);
     sigaltstack(&state->alternate, NULL);
+    uselocale(state->locale_of_thread);
     setlocale(LC_ALL, state->locale);
     if (state->folder[0] && chdir(state->folder) != 0) {
         return; /* the folder is gone */
     }
+}
+
+/* What was open is open, and what it was. */
+static void files_check(case_run *run, const host_state *now, const host_state *before,
+                        const char *what)
+{
+    for (int i = 0; i < MOST_FILES; i++) {
+        const file_state *old = &before->files[i], *new = &now->files[i];
+        const bool was_open = old->number != 0 || old->device != 0;
+        case_check(run, !was_open || (old->number == new->number && old->device == new->device),
+                   "%s: descriptor %d was closed, or is another file now", what, i);
+        case_check(run, !was_open || (old->flags == new->flags && old->status == new->status),
+                   "%s: the flags of descriptor %d have changed", what, i);
+    }
+}
+
+static void attributes_check(case_run *run, const host_state *now, const host_state *before,
+                             const char *what)
+{
+    for (int i = 0; i < ATTRIBUTES; i++) {
+        case_check(run, now->attributes[i] == before->attributes[i],
+                   "%s: %s, an attribute of the process, is %d instead of %d", what,
+                   attribute_names[i], now->attributes[i], before->attributes[i]);
+    }
+    case_check(run, now->policy == before->policy, "%s: the thread's scheduler is %d instead of %d",
+               what, now->policy, before->policy);
+    case_check(run, now->session == before->session && now->group == before->group,
+               "%s: the process has left its session or group", what);
+    case_check(run, now->cancel_type == before->cancel_type,
+               "%s: the type of the thread's cancellation was switched", what);
 }
 
 /* The same of what belongs to the process. */
@@ -119,16 +210,28 @@ static void surroundings_check(case_run *run, const host_state *now, const host_
                    "%s: the limit of resource %d is %llu instead of %llu", what, i,
                    (unsigned long long)now->limits[i].rlim_cur,
                    (unsigned long long)before->limits[i].rlim_cur);
+        case_check(run, now->limits[i].rlim_max == before->limits[i].rlim_max,
+                   "%s: the hard limit of resource %d is %llu instead of %llu", what, i,
+                   (unsigned long long)now->limits[i].rlim_max,
+                   (unsigned long long)before->limits[i].rlim_max);
     }
-    case_check(run, now->timer.it_value.tv_sec == 0 || before->timer.it_value.tv_sec != 0,
-               "%s: a timer of the process runs", what);
+    for (int i = 0; i < TIMERS; i++) {
+        case_check(run, now->timers[i].it_value.tv_sec == 0 || before->timers[i].it_value.tv_sec,
+                   "%s: a timer of the process runs", what);
+    }
     case_check(run, strcmp(now->thread, before->thread) == 0,
                "%s: the thread's name is %s instead of %s", what, now->thread, before->thread);
     case_check(run, now->variables == before->variables,
                "%s: the environment variables have changed", what);
     errno = 0;
-    case_check(run, waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD,
+    case_check(run, waitpid(-1, NULL, WNOHANG | EVERY_CHILD) < 0 && errno == ECHILD,
                "%s: a process that nobody waits for is left", what);
+}
+
+/* A handler of the case. */
+static void arrived(int signal)
+{
+    (void)signal;
 }
 
 /* Reports what differs from `before` after the calls that `what` names. */
@@ -139,6 +242,10 @@ static void state_check(case_run *run, const host_state *before, const char *wha
     for (int i = 1; i <= SIGNALS; i++) {
         case_check(run, now.handlers[i].sa_handler == before->handlers[i].sa_handler,
                    "%s: the handler of signal %d was replaced", what, i);
+        case_check(run,
+                   now.handlers[i].sa_handler != arrived ||
+                       now.handlers[i].sa_flags == before->handlers[i].sa_flags,
+                   "%s: the flags of the handler of signal %d have changed", what, i);
         case_check(run, sigismember(&now.mask, i) == sigismember(&before->mask, i),
                    "%s: signal %d is %s", what, i,
                    sigismember(&now.mask, i) ? "blocked" : "no longer blocked");
@@ -147,6 +254,8 @@ static void state_check(case_run *run, const host_state *before, const char *wha
                "%s: the alternate stack was replaced", what);
     case_check(run, strcmp(now.locale, before->locale) == 0, "%s: the locale is %s instead of %s",
                what, now.locale, before->locale);
+    case_check(run, now.locale_of_thread == before->locale_of_thread,
+               "%s: the thread has another locale of its own (uselocale)", what);
     case_check(run, strcmp(now.folder, before->folder) == 0,
                "%s: the working folder is %s instead of %s", what, now.folder, before->folder);
     case_check(run, now.rounding == before->rounding, "%s: the rounding mode is %d instead of %d",
@@ -158,6 +267,8 @@ static void state_check(case_run *run, const host_state *before, const char *wha
     case_check(run, now.cancel_state == before->cancel_state,
                "%s: cancellation of the thread was switched", what);
     surroundings_check(run, &now, before, what);
+    files_check(run, &now, before, what);
+    attributes_check(run, &now, before, what);
 }
 
 /* y = ((x + 0.1) * 0.9 + 0.2) * ... with constants that no f32 holds exactly; `group` makes
@@ -209,9 +320,30 @@ static void kernel_run(case_run *run, hal_queue *queue, hal_kernel *kernel, uint
 
 /* ---- The state of the process ---- */
 
-static void arrived(int signal)
+static locale_t own_locale; /* of the thread */
+static char own_folder[32]; /* for temporary files */
+
+/* Removes the folder for temporary files. Returns the name of a file that was left there, or "". */
+static const char *own_folder_remove(void)
 {
-    (void)signal;
+    static char left[256];
+    left[0] = 0;
+    DIR *folder = opendir(own_folder);
+    for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
+        char path[sizeof own_folder + sizeof left];
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            snprintf(left, sizeof left, "%s", entry->d_name);
+            snprintf(path, sizeof path, "%s/%s", own_folder, left);
+            if (unlink(path) != 0) {
+                rmdir(path);
+            }
+        }
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    rmdir(own_folder);
+    return left;
 }
 
 /* A state that no plugin sets by chance. */
@@ -227,10 +359,42 @@ static void state_make(void)
     sigaddset(&blocked, SIGUSR2);
     pthread_sigmask(SIG_BLOCK, &blocked, NULL);
     comma_locale_set();
+    own_locale = duplocale(LC_GLOBAL_LOCALE);
+    uselocale(own_locale ? own_locale : LC_GLOBAL_LOCALE);
+    strcpy(own_folder, "/tmp/conformance-XXXXXX");
+    if (mkdtemp(own_folder)) {
+        setenv("TMPDIR", own_folder, 1);
+    }
     if (chdir("/usr") != 0 && chdir("/tmp") != 0) {
         return; /* the folder of before is as good */
     }
     fesetround(FE_UPWARD);
+}
+
+/* Copies, maps, waits of all kinds and a second queue. */
+static void more_steps(case_run *run, const host_state *before, hal_buffer *x)
+{
+    hal_point point = {0};
+    void *pointer = NULL;
+    hal_memory_statistics memory;
+    hal_queue *other = case_queue(run, run->device);
+    for (uint32_t kind = HAL_MEMORY_DEVICE; kind < HAL_MEMORY_KIND_COUNT; kind++) {
+        hal_buffer *buffer = case_buffer(run, run->device, (hal_memory_kind)kind, COUNT * 4);
+        case_ok(run, hal_queue_copy(other, range_of(x), range_of(buffer)), "hal_queue_copy");
+        case_ok(run, hal_queue_flush(other, &point), "hal_queue_flush");
+        case_ok(run, hal_queue_wait_point(run->queue, point), "hal_queue_wait_point");
+        case_ok(run, hal_queue_fill(run->queue, range_of(buffer), kind), "hal_queue_fill");
+        const hal_status status = hal_point_wait(point, kind * UINT64_C(1000));
+        case_check(run, status == HAL_OK || status == HAL_ERROR_TIMEOUT, "a wait gave %s",
+                   hal_status_name(status));
+        case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+        if (kind != HAL_MEMORY_DEVICE) {
+            case_ok(run, hal_buffer_map_begin(buffer, &pointer), "hal_buffer_map_begin");
+            case_ok(run, hal_buffer_map_end(buffer), "hal_buffer_map_end");
+        }
+    }
+    case_ok(run, hal_device_get_memory(run->device, &memory), "hal_device_get_memory");
+    state_check(run, before, "copies, waits and maps");
 }
 
 static void state_steps(case_run *run, const void *parameters)
@@ -250,11 +414,16 @@ static void state_steps(case_run *run, const void *parameters)
     state_check(run, &before, "hal_kernel_create");
     kernel_run(run, run->queue, kernel, 64, x, y);
     state_check(run, &before, "hal_queue_dispatch and hal_queue_read");
+    more_steps(run, &before, x);
     case_release(run, 0);
+    case_ok(run, hal_device_trim(run->device), "hal_device_trim");
+    state_check(run, &before, "releases and hal_device_trim");
     hal_device_release(run->device);
     run->device = NULL;
     run->queue = NULL;
-    state_check(run, &before, "hal_kernel_release, hal_queue_destroy and hal_device_release");
+    state_check(run, &before, "hal_device_release");
+    const char *left = own_folder_remove();
+    case_check(run, left[0] == 0, "the temporary file %s was left", left);
 }
 
 /* Runs the steps, then puts the state back, then reports. */
@@ -263,7 +432,12 @@ static void with_state(case_run *run, case_function steps, const void *parameter
     host_state before;
     state_read(&before);
     case_execute(run, steps, parameters);
+    own_folder_remove();
     state_write(&before);
+    if (own_locale) {
+        freelocale(own_locale);
+        own_locale = (locale_t)0;
+    }
     case_end_reported(run);
 }
 
@@ -323,6 +497,59 @@ static void same_bits(case_run *run, const void *parameters)
     with_state(run, same_bits_steps, parameters);
 }
 
+/* ---- A thread with a small stack ---- */
+
+typedef struct small_stack {
+    case_run *run;
+    hal_buffer *x, *y;
+    hal_kernel *kernel;
+} small_stack;
+
+static void small_stack_steps(case_run *run, const void *parameters)
+{
+    const small_stack *made = *(const small_stack *const *)parameters;
+    hal_kernel *kernel = made->kernel ? made->kernel : scale_kernel(run, run->device);
+    hal_point point = {0};
+    scale_dispatch(run, run->queue, kernel, made->x, made->y, COUNT, 3, 1);
+    case_ok(run, hal_queue_flush(run->queue, &point), "hal_queue_flush");
+    case_ok(run, hal_point_wait(point, HAL_WAIT_FOREVER), "hal_point_wait");
+    words_check(run, run->queue, made->y, COUNT, 4, 3, "the result");
+}
+
+static void *small_stack_thread(void *argument)
+{
+    const small_stack *made = argument;
+    case_execute(made->run, small_stack_steps, &made);
+    return NULL;
+}
+
+/* A thread with 128 KiB of stack submits and waits; where no driver compiles it creates the kernel
+ * too. */
+static void small_stacks(case_run *run, const void *parameters)
+{
+    static small_stack made;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    const size_t bytes = (size_t)128 << 10;
+    made = (small_stack){.run = run,
+                         .x = words_create(run, run->queue, COUNT, 1, 1),
+                         .y = words_create(run, run->queue, COUNT, 0, 0),
+                         .kernel = case_has_compiler(run) ? scale_kernel(run, run->device) : NULL};
+    if (made.kernel) { /* a driver may finish its compilation with the first submit */
+        scale_dispatch(run, run->queue, made.kernel, made.x, made.y, COUNT, 1, 1);
+    }
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    pthread_attr_init(&attributes);
+    const bool is_made = pthread_attr_setstacksize(&attributes, bytes) == 0 &&
+                         pthread_create(&thread, &attributes, small_stack_thread, &made) == 0;
+    pthread_attr_destroy(&attributes);
+    if (!is_made) {
+        case_unsupported(run, "the system makes no threads with 128 KiB of stack");
+    }
+    pthread_join(thread, NULL);
+    case_end_reported(run);
+}
+
 void cases_hal_process(case_list *list)
 {
     static const char *const names[] = {"locale", "rounding_upward", "rounding_toward_zero",
@@ -332,4 +559,5 @@ void cases_hal_process(case_list *list)
     for (surroundings which = COMMA; which <= TRAPS; which++) {
         case_add(list, same_bits, &which, sizeof which, "process/%s", names[which]);
     }
+    case_add(list, small_stacks, NULL, 0, "process/small_stack");
 }

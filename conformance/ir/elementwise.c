@@ -3,6 +3,7 @@
  * are constants of the kernel, which compilers fold. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "case/cases.h"
 #include "case/cover.h"
@@ -283,12 +284,17 @@ static void run_elementwise(case_run *run, const void *parameters)
 static const uint64_t *constants_of(hal_type type)
 {
     static const uint64_t bools[] = {0, 1, UINT64_MAX};
-    static const uint64_t words[] = {0,          1,          2,          7,         32,
-                                     0x7fffffff, 0x80000000, 0xffffffff, UINT64_MAX};
+    static const uint64_t words[] = {0,          1,          2,          3,          7,
+                                     10,         31,         32,         641,        0x10000,
+                                     0x7fffffff, 0x80000000, 0xfffffff8, 0xffffffff, UINT64_MAX};
     static const uint64_t longs[] = {0,
                                      1,
+                                     3,
                                      7,
+                                     10,
+                                     63,
                                      64,
+                                     1000000007,
                                      0x7fffffff,
                                      0x80000000,
                                      0xffffffff80000000,
@@ -298,10 +304,12 @@ static const uint64_t *constants_of(hal_type type)
                                      UINT64_MAX};
     static const uint64_t floats[] = {0x00000000, 0x80000000, 0x00000001, 0x3f800000,
                                       0xbf800000, 0x40200000, 0x4b000001, 0x5f800000,
+                                      0x40000000, 0x40400000, 0x3dcccccd, 0x7f7fffff,
                                       0x7f800000, 0xff800000, 0x7fc00000, UINT64_MAX};
     static const uint64_t doubles[] = {0x0000000000000000, 0x8000000000000000, 0x0000000000000001,
                                        0x3ff0000000000000, 0xbff0000000000000, 0x4004000000000000,
-                                       0x4330000000000001, 0x43f0000000000000, 0x7ff0000000000000,
+                                       0x4330000000000001, 0x43f0000000000000, 0x4000000000000000,
+                                       0x4008000000000000, 0x3fb999999999999a, 0x7ff0000000000000,
                                        0xfff0000000000000, 0x7ff8000000000000, UINT64_MAX};
     static const uint64_t *const of[HAL_TYPE_COUNT] = {
         [HAL_TYPE_BOOL] = bools, [HAL_TYPE_I32] = words, [HAL_TYPE_U32] = words,
@@ -330,6 +338,34 @@ static hal_type operand_type(const elementwise *tested, unsigned operand)
     return chooses ? (hal_type)HAL_TYPE_BOOL : tested->type;
 }
 
+enum { MOST_LANES = 256, RANDOM_LANES = 32 };
+
+/* What is combined with constants: the corners, random values, and of integers multiples of the
+ * constants and what is next to these, where a quotient changes. Returns their number. */
+static uint32_t constant_partners(case_run *run, hal_type type, const uint64_t *constants,
+                                  size_t count, uint64_t partners[MOST_LANES])
+{
+    const uint64_t *corners;
+    uint32_t lanes = (uint32_t)ir_corners(type, &corners);
+    random_state random = {run->seed};
+    memcpy(partners, corners, lanes * sizeof *corners);
+    for (uint32_t i = 0; i < RANDOM_LANES && type != HAL_TYPE_BOOL; i++) {
+        partners[lanes++] = random_bits(&random, type);
+    }
+    const bool is_wide = type == HAL_TYPE_I64 || type == HAL_TYPE_U64;
+    const uint64_t mask = is_wide ? UINT64_MAX : UINT32_MAX, most = mask >> 1;
+    for (size_t i = 0; i < count && hal_type_is_integer(type); i++) {
+        const uint64_t whole = constants[i] > 0 && constants[i] <= most ? most / constants[i] : 0;
+        const uint64_t multiples[2] = {3 * constants[i], whole * constants[i]};
+        for (int k = 0; k < 2 && lanes + 3 <= MOST_LANES; k++) {
+            partners[lanes++] = (multiples[k] - 1) & mask;
+            partners[lanes++] = multiples[k] & mask;
+            partners[lanes++] = (0 - multiples[k]) & mask;
+        }
+    }
+    return lanes;
+}
+
 /* Of one form: a work-item has one value of the operands that are no constants, which it combines
  * with each of the `count` constants. The outputs of a constant are in a row. */
 static void constants_run(case_run *run, const elementwise *tested, unsigned form,
@@ -338,8 +374,8 @@ static void constants_run(case_run *run, const elementwise *tested, unsigned for
     const unsigned operands = cover_operands_of(tested->opcode);
     const hal_type from = tested->from ? tested->from : tested->type;
     const bool gives_bool = tested->opcode >= HAL_IR_EQ && tested->opcode <= HAL_IR_LE;
-    const uint64_t *corners;
-    const uint32_t lanes = (uint32_t)ir_corners(from, &corners);
+    uint64_t corners[MOST_LANES];
+    const uint32_t lanes = constant_partners(run, from, constants, count, corners);
     elements made = {.count = count * lanes,
                      .result_type = gives_bool ? (hal_type)HAL_TYPE_BOOL : tested->type};
     uint8_t *variable = case_allocate(run, lanes, 8);

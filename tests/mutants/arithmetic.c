@@ -59,6 +59,46 @@ static uint32_t divide_constant(wrap_ir *ir, uint32_t i)
     return i;
 }
 
+/* A quotient by 641 is one too small for what is next to a multiple of it. */
+static uint32_t divide_641(wrap_ir *ir, uint32_t i)
+{
+    uint64_t bits;
+    return is_constant(ir, ir->records[i].b, &bits) && bits == 641 ? divide_constant(ir, i) : i;
+}
+
+/* The square by a constant exponent is twice the number. */
+static uint32_t power_two(wrap_ir *ir, uint32_t i)
+{
+    uint64_t bits;
+    if (is_constant(ir, ir->records[i].b, &bits) && (uint32_t)bits == 0x40000000) {
+        ir->records[i].opcode = HAL_IR_ADD;
+        ir->records[i].b = ir->records[i].a;
+    }
+    return i;
+}
+
+/* The remainder by a constant power of two is an AND, also of negative numbers. */
+static uint32_t remainder_mask(wrap_ir *ir, uint32_t i)
+{
+    uint64_t bits;
+    if (is_constant(ir, ir->records[i].b, &bits) && bits == 32) {
+        const hal_ir_value mask = wrap_ir_constant(ir, i++, HAL_TYPE_I32, 31);
+        ir->records[i].opcode = HAL_IR_AND;
+        ir->records[i].b = mask;
+    }
+    return i;
+}
+
+/* The minimum with a constant -infinity is that, also of NaN. */
+static uint32_t min_infinity(wrap_ir *ir, uint32_t i)
+{
+    uint64_t bits;
+    if (is_constant(ir, ir->records[i].b, &bits) && (uint32_t)bits == 0xff800000) {
+        ir->records[i].a = ir->records[i].b;
+    }
+    return i;
+}
+
 /* A quotient by a constant is the product with the reciprocal, though division is exact. */
 static uint32_t divide_reciprocal(wrap_ir *ir, uint32_t i)
 {
@@ -280,4 +320,6 @@ const mutant mutants_arithmetic[] = {
     MUTANT(rint_half, RINT, F32),      MUTANT(divide_zero, DIV, I32),
     MUTANT(shift_64, SHL, U64),        MUTANT(store_f16, STORE, NONE),
     MUTANT(narrow_bf16, NARROW, NONE), MUTANT(contract, ADD, F32),
-    MUTANT(drop_scaled, ADD, U64),     {.name = NULL}};
+    MUTANT(drop_scaled, ADD, U64),     MUTANT(divide_641, DIV, U32),
+    MUTANT(power_two, POW, F32),       MUTANT(remainder_mask, REM, I32),
+    MUTANT(min_infinity, MIN, F32),    {.name = NULL}};

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_BYTES (UINT64_C(64) << 20) /* larger blocks are mapped as they are */
+#define MOST_BYTES (UINT64_C(160) << 20) /* larger blocks are mapped as they are */
 
 /* The host's copy of a block of memory. */
 typedef struct shadow {
@@ -26,7 +26,10 @@ static struct {
     bool is_misaligned; /* the copy is aligned to 16 bytes */
     bool flush_lost;    /* flushes of shared memory do nothing */
     bool invalidate_lost;
-    bool moves_lines; /* whole lines of 64 bytes */
+    bool moves_lines;            /* whole lines of 64 bytes */
+    uint64_t most_flushed;       /* mask of lengths of flushes; 0: all of them */
+    uint64_t invalidated_offset; /* mask of offsets */
+    bool flushes_once;           /* of two equal flushes the second one is lost */
 } faults;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -151,10 +154,35 @@ static hal_status shadow_move_range(hal_plugin_memory *memory, uint64_t offset, 
     return status;
 }
 
+static uint64_t masked(uint64_t number, uint64_t mask)
+{
+    return mask != 0 ? number & mask : number;
+}
+
+/* Whether the last flush was the same one. */
+static bool flush_repeats(const hal_plugin_memory *memory, uint64_t offset, uint64_t bytes)
+{
+    static struct {
+        const hal_plugin_memory *memory;
+        uint64_t offset, bytes;
+    } last;
+    pthread_mutex_lock(&lock);
+    const bool repeats = last.memory == memory && last.offset == offset && last.bytes == bytes;
+    last.memory = memory;
+    last.offset = offset;
+    last.bytes = bytes;
+    pthread_mutex_unlock(&lock);
+    return repeats;
+}
+
 static hal_status shadow_flush(hal_plugin_device *device, hal_plugin_memory *memory,
                                uint64_t offset, uint64_t bytes)
 {
     (void)device;
+    if (faults.flushes_once && flush_repeats(memory, offset, bytes)) {
+        return HAL_OK;
+    }
+    bytes = masked(bytes, faults.most_flushed);
     return shadow_move_range(memory, offset, bytes, true);
 }
 
@@ -162,6 +190,7 @@ static hal_status shadow_invalidate(hal_plugin_device *device, hal_plugin_memory
                                     uint64_t offset, uint64_t bytes)
 {
     (void)device;
+    offset = masked(offset, faults.invalidated_offset);
     return shadow_move_range(memory, offset, bytes, false);
 }
 
@@ -203,6 +232,24 @@ static void flush_lines(wrap_table *table)
     incoherent(table);
 }
 
+static void flush_length_24_bits(wrap_table *table)
+{
+    faults.most_flushed = 0xffffff;
+    incoherent(table);
+}
+
+static void invalidate_offset_26_bits(wrap_table *table)
+{
+    faults.invalidated_offset = 0x3ffffff;
+    incoherent(table);
+}
+
+static void flush_once(wrap_table *table)
+{
+    faults.flushes_once = true;
+    incoherent(table);
+}
+
 /* No fault by itself. */
 static void shadowed(wrap_table *table)
 {
@@ -232,6 +279,15 @@ static void map_misaligned(wrap_table *table)
     {                                   \
         .name = #fault, .table = fault, \
     }
-const mutant mutants_mapping[] = {MUTANT(shadowed),        MUTANT(map_up),      MUTANT(map_down),
-                                  MUTANT(map_misaligned),  MUTANT(incoherent),  MUTANT(flush_lost),
-                                  MUTANT(invalidate_lost), MUTANT(flush_lines), {.name = NULL}};
+const mutant mutants_mapping[] = {MUTANT(shadowed),
+                                  MUTANT(map_up),
+                                  MUTANT(map_down),
+                                  MUTANT(map_misaligned),
+                                  MUTANT(incoherent),
+                                  MUTANT(flush_lost),
+                                  MUTANT(invalidate_lost),
+                                  MUTANT(flush_lines),
+                                  MUTANT(flush_once),
+                                  MUTANT(flush_length_24_bits),
+                                  MUTANT(invalidate_offset_26_bits),
+                                  {.name = NULL}};

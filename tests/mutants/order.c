@@ -8,9 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST_PENDING 64u /* batches of a queue */
-#define SHORT 2u         /* commands of a batch that a wait with a limit runs */
-#define LOOKS 64u        /* a look at a longer batch runs it once in that many */
+#define MOST_PENDING 64u                /* batches of a queue */
+#define SHORT 2u                        /* commands of a batch that a wait with a limit runs */
+#define LOOKS 64u                       /* a look at a longer batch runs it once in that many */
+#define PATIENT_NS UINT64_C(2000000000) /* a wait with such a limit runs what it waits for */
 
 /* A batch that has not run yet. */
 typedef struct pending {
@@ -187,7 +188,7 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
 /* Whether a wait runs the next batch: a look and a limit are too short for long ones. */
 static bool may_run(timeline *line, uint64_t timeout_ns)
 {
-    return timeout_ns == UINT64_MAX || !line->first ||
+    return timeout_ns >= PATIENT_NS || !line->first ||
            line->first->batch.batch.command_count <= SHORT ||
            (timeout_ns == 0 && !faults.is_deep && ++line->looks % LOOKS == 0);
 }
@@ -289,6 +290,18 @@ static void wait_fifth(wrap_table *table)
 static void wait_seventeenth(wrap_table *table)
 {
     faults.most_waits = 16;
+    deferred(table);
+}
+
+static void wait_33rd(wrap_table *table)
+{
+    faults.most_waits = 32;
+    deferred(table);
+}
+
+static void wait_65th(wrap_table *table)
+{
+    faults.most_waits = 64;
     deferred(table);
 }
 
@@ -437,6 +450,8 @@ const mutant mutants_order[] = {{.name = "deferred", .table = deferred},
                                 {.name = "wait_second", .table = wait_second},
                                 {.name = "wait_fifth", .table = wait_fifth},
                                 {.name = "wait_seventeenth", .table = wait_seventeenth},
+                                {.name = "wait_33rd", .table = wait_33rd},
+                                {.name = "wait_65th", .table = wait_65th},
                                 {.name = "wait_value", .table = wait_value},
                                 {.name = "wait_deep", .table = wait_deep},
                                 {.name = "overtake", .table = overtake},

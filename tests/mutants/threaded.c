@@ -34,7 +34,8 @@ typedef struct worker {
     hal_plugin_queue *queue;
     struct home *home;
     pthread_t submitter;
-    job *first;
+    job *first, **end;
+    uint32_t count; /* of batches since there were none */
     uint64_t reached;
     uint32_t looks; /* waits of the host and of other queues */
     bool is_told;   /* that the device is lost */
@@ -52,6 +53,8 @@ static struct {
     bool loses_once;     /* a lost device is told once for a queue */
     bool loses_queue;    /* a batch that fails loses its queue only */
     bool lost_is_told;   /* of a lost device's values, as if they were reached */
+    bool late_speaks;    /* a wait that ends by its limit has a message */
+    uint32_t most_jobs;  /* batches of a queue in flight, from which on the last is lost; 0: any */
 } faults;
 
 /* Guards all workers; signalled whenever a batch ends, is submitted, or a worker has to end. */
@@ -220,11 +223,13 @@ static hal_status threaded_submit(hal_plugin_queue *queue, const hal_batch *batc
     }
     line->submitter = pthread_self();
     made->looks = line->looks;
-    job **end = &line->first;
-    while (*end) {
-        end = &(*end)->next;
+    job **end = line->first ? line->end : &line->first;
+    line->count = line->first ? line->count + 1 : 1;
+    if (faults.most_jobs > 0 && line->count > faults.most_jobs && copied) {
+        made->batch.batch.command_count = 0;
     }
     *end = made;
+    line->end = &made->next;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
     return HAL_OK;
@@ -258,7 +263,9 @@ static hal_status threaded_wait(hal_plugin_queue *queue, uint64_t value, uint64_
     }
     hal_status status = line->reached >= value ? check_lost(line) : HAL_ERROR_TIMEOUT;
     pthread_mutex_unlock(&lock);
-    return status;
+    return status == HAL_ERROR_TIMEOUT && faults.late_speaks
+               ? wrap_fail(status, "mutant: the time is over")
+               : status;
 }
 
 static hal_status threaded_create(hal_plugin_device *device, hal_plugin_queue **queue)
@@ -367,6 +374,73 @@ static void lost_reached(wrap_table *table)
     threaded(table);
 }
 
+static void late_speaks(wrap_table *table)
+{
+    faults.late_speaks = true;
+    threaded(table);
+}
+
+static void in_flight_4096(wrap_table *table)
+{
+    faults.most_jobs = 4096;
+    threaded(table);
+}
+
+/* Limits are kept in 32 bits. */
+static hal_status wait_short(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    return threaded_wait(queue, value,
+                         timeout_ns == UINT64_MAX ? timeout_ns : (uint32_t)timeout_ns);
+}
+
+static void limit_32_bits(wrap_table *table)
+{
+    threaded(table);
+    table->wait = wait_short;
+}
+
+/* Limits above 4.3 s, and no limit, are 4.3 s. */
+static hal_status wait_at_most_4_s(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    return threaded_wait(queue, value, timeout_ns < UINT32_MAX ? timeout_ns : UINT32_MAX);
+}
+
+static void limit_4_s(wrap_table *table)
+{
+    threaded(table);
+    table->wait = wait_at_most_4_s;
+}
+
+/* Limits are milliseconds in an int, as poll takes them. */
+static hal_status wait_as_poll(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    const int32_t ms = (int32_t)(timeout_ns / 1000000);
+    return threaded_wait(queue, value,
+                         timeout_ns == UINT64_MAX || timeout_ns < 1000000 ? timeout_ns
+                         : ms < 0                                         ? 0
+                                  : (uint64_t)ms * UINT64_C(1000000));
+}
+
+static void limit_of_poll(wrap_table *table)
+{
+    threaded(table);
+    table->wait = wait_as_poll;
+}
+
+/* The end of a wait is counted from the beginning of the clock, in signed nanoseconds. */
+static hal_status wait_until(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
+{
+    const uint64_t now = 1000 * NANOSECONDS;
+    const bool is_past = timeout_ns != UINT64_MAX && (int64_t)(now + timeout_ns) < (int64_t)now;
+    return threaded_wait(queue, value, is_past ? 0 : timeout_ns);
+}
+
+static void limit_overflows(wrap_table *table)
+{
+    threaded(table);
+    table->wait = wait_until;
+}
+
 /* Limits above 100 ms are 100 ms. */
 static hal_status wait_at_most_100_ms(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns)
 {
@@ -470,7 +544,9 @@ static void kernel_latest(wrap_table *table)
         .name = #fault, .table = fault, \
     }
 const mutant mutants_threaded[] = {
-    MUTANT(threaded),    MUTANT(wait_zero),     MUTANT(wait_endless),  MUTANT(wait_micro),
-    MUTANT(shared_once), MUTANT(kernel_latest), MUTANT(wait_forever),  MUTANT(wait_thread),
-    MUTANT(batch_kept),  MUTANT(wait_100_ms),   MUTANT(lost_silently), MUTANT(lost_once),
-    MUTANT(lost_queue),  MUTANT(lost_reached),  {.name = NULL}};
+    MUTANT(threaded),      MUTANT(wait_zero),     MUTANT(wait_endless),  MUTANT(wait_micro),
+    MUTANT(shared_once),   MUTANT(kernel_latest), MUTANT(wait_forever),  MUTANT(wait_thread),
+    MUTANT(batch_kept),    MUTANT(wait_100_ms),   MUTANT(lost_silently), MUTANT(lost_once),
+    MUTANT(lost_queue),    MUTANT(lost_reached),  MUTANT(late_speaks),   MUTANT(in_flight_4096),
+    MUTANT(limit_32_bits), MUTANT(limit_4_s),     MUTANT(limit_of_poll), MUTANT(limit_overflows),
+    {.name = NULL}};

@@ -59,22 +59,28 @@ extern "C" {
  *  - A plugin reports a failure by the status that it returns, after it has passed the message to
  *    host->fail: "expected X, got Y", and what to do. hal puts the plugin's name and the call in
  *    front of it.
- *  - A call that fails leaves no object.
+ *  - A call that fails leaves no object and keeps nothing, and one that succeeds has no message. A
+ *    wait that ends by its limit has none either.
  *  - Work that fails after `submit` has returned loses the device, see `submit`.
  *
  * The process:
  *  - A plugin never aborts, exits, or prints to standard output or standard error.
- *  - What a call takes of the process (memory, descriptors, threads, mappings) is returned with the
- *    object, the batch or the wait that it was taken for.
+ *  - What a call takes of the process (memory, descriptors, threads, mappings, timers, keys of
+ *    thread-local data) is returned with the object, the batch or the wait that it was taken for,
+ *    to the last byte however often it is called; a driver may keep its own caches. Temporary files
+ *    are removed.
  *  - hal calls entries in any locale and any floating-point environment. Kernels are compiled and
  *    run in the default environment, text for compilers is that of the locale "C", and nothing
  *    raises a floating-point trap that the program has set.
- *  - An entry returns with the signal handlers, the working folder, the locale, the signal mask,
- *    the alternate stack and the floating-point environment of its call, and it is no cancellation
- *    point. plugins/kit/guard.h does all of this for a table.
- *  - A plugin leaves alone the environment variables, the umask, the timers, the priority and the
- *    limits of resources of the process, the name and the processors of the threads that call it,
- *    and waits for the processes that it starts.
+ *  - An entry returns with the signal handlers, the working folder, the locale of the process and
+ *    of the thread, the signal mask, the alternate stack and the floating-point environment of its
+ *    call, and it is no cancellation point. plugins/kit/guard.h does all of this for a table.
+ *  - A plugin leaves alone the descriptors that it did not open, the standard streams too, the
+ *    environment variables, the umask, the timers, the priority, the attributes and the limits of
+ *    resources of the process, the name, the scheduler and the processors of the threads that call
+ *    it, and waits for the processes that it starts.
+ *  - An entry takes at most 64 KiB of its caller's stack; device_open and kernel_create take more
+ *    where a driver's compiler runs in them.
  *
  * Ownership:
  *  - The plugin's tables live as long as the process, hal_host as long as the instance.
@@ -651,7 +657,8 @@ typedef struct hal_plugin {
     /* Destroys an instance. All of its devices have been closed. */
     void (*instance_destroy)(hal_plugin_instance *instance);
 
-    /* Describes the devices: the same ones in the same order in each process.
+    /* Describes the devices: the same ones in the same order in each process. Their records differ
+     * in no call, instance or process, except in sizes of memory.
      *   infos     records, written one after the other, each of the size that it states
      *   capacity  records that there is room for, of HAL_DEVICE_INFO_MAX_BYTES each
      *   count     number of all devices; hal calls again if it exceeds `capacity`
@@ -659,7 +666,7 @@ typedef struct hal_plugin {
     hal_status (*enumerate)(hal_plugin_instance *instance, hal_device_info *infos,
                             uint32_t capacity, uint32_t *count);
 
-    /* Opens a device.
+    /* Opens a device, which may be open already: any number of times at once.
      *   id  hal_device_info.id of one that `enumerate` has described
      * Errors: NOT_FOUND if it is not there any more. */
     hal_status (*device_open)(hal_plugin_instance *instance, const char *id,
@@ -722,7 +729,8 @@ typedef struct hal_plugin {
 
     /* Waits until the queue has reached a value.
      *   value       has been submitted; any number of batches may be in flight before it
-     *   timeout_ns  nanoseconds, at most; 0 looks without waiting, UINT64_MAX waits without limit
+     *   timeout_ns  nanoseconds, at most, of all 64 bits; 0 looks without waiting, UINT64_MAX waits
+     *               without limit
      * Errors: TIMEOUT if the value is not reached by then, without a message; DEVICE_LOST. */
     hal_status (*wait)(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
 

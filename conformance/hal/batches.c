@@ -1,0 +1,318 @@
+/* batches.c: batches, waits and openings of the device without hal in between: as many commands as
+ * a batch may have and as many batches in flight as there are, limits of waits of every width,
+ * several devices at once, and messages of calls that fail and of calls that do not. */
+#include <hal/plugin.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "case/cases.h"
+#include "hal/direct.h"
+#include "hal/fixture.h"
+
+/* A batch of fills with 1, 2, ... of one word each, from the first word on and again. */
+typedef struct fills {
+    uint32_t count;
+    hal_command *commands;
+    hal_binding *bindings;
+    uint32_t *scalars; /* two words of each */
+} fills;
+
+static fills fills_make(case_run *run, const direct *d, uint32_t count)
+{
+    fills made = {.count = count,
+                  .commands = case_allocate(run, count, sizeof *made.commands),
+                  .bindings = case_allocate(run, count, sizeof *made.bindings),
+                  .scalars = case_allocate(run, count, 8)};
+    for (uint32_t i = 0; i < count; i++) {
+        made.scalars[2 * (size_t)i] = i + 1;
+        made.bindings[i] = (hal_binding){.memory = d->memory,
+                                         .offset = 4 * (i % DIRECT_WORDS),
+                                         .length = 4,
+                                         .access = HAL_ACCESS_WRITE};
+        made.commands[i] = (hal_command){.kind = HAL_COMMAND_FILL,
+                                         .flags = i % DIRECT_WORDS == 0 ? HAL_COMMAND_BARRIER : 0,
+                                         .binding_count = 1,
+                                         .scalar_bytes = 4,
+                                         .binding_first = i,
+                                         .scalar_first = 8 * i,
+                                         .grid = {1, 1, 1}};
+    }
+    return made;
+}
+
+/* Submits `count` of the commands, from number `first` on, to queue 0. */
+static void fills_submit(case_run *run, direct *d, const fills *made, uint32_t first,
+                         uint32_t count)
+{
+    const hal_batch none = {.size = sizeof none};
+    hal_command one = made->commands[first];
+    one.binding_first = one.scalar_first = 0;
+    const bool is_one = count == 1; /* then the arrays are those of one command */
+    const hal_batch batch = {
+        .size = sizeof batch,
+        .command_count = count,
+        .binding_count = is_one ? 1 : made->count,
+        .scalar_bytes = is_one ? 8 : 8 * made->count,
+        .commands = is_one ? &one : made->commands + first,
+        .bindings = is_one ? made->bindings + first : made->bindings,
+        .scalars = (const uint8_t *)(is_one ? made->scalars + 2 * (size_t)first : made->scalars)};
+    const hal_status status =
+        d->table->submit(d->queues[0], count > 0 ? &batch : &none, NULL, 0, d->submitted[0] + 1);
+    case_check(run, status == HAL_OK, "a batch of %u commands: submit gave %s: %s", count,
+               hal_status_name(status), d->message);
+    d->submitted[0]++;
+}
+
+/* Waits for all batches; each word has the number of the last fill of it. */
+static void fills_check(case_run *run, direct *d, uint32_t count, const char *what)
+{
+    case_ok(run, direct_wait(d, 0, DIRECT_LIMIT_NS), "wait");
+    direct_see_words(run, d);
+    for (uint32_t i = 0; i < DIRECT_WORDS; i++) {
+        const uint32_t expected = i < count ? count - (count - 1 - i) % DIRECT_WORDS : 0;
+        case_check(run, d->words[i] == expected || i >= count, "%s: word %u is %u instead of %u",
+                   what, i, d->words[i], expected);
+    }
+}
+
+static void long_batch(case_run *run, const void *parameters)
+{
+    enum { COMMANDS = 70000 };
+    direct *d = direct_opened(run);
+    const fills made = fills_make(run, d, COMMANDS);
+    fills_submit(run, d, &made, 0, COMMANDS);
+    fills_check(run, d, COMMANDS, "after a batch of 70,000 commands");
+}
+
+/* Batches without commands are in the same order. */
+static void many_in_flight(case_run *run, const void *parameters)
+{
+    enum { BATCHES = 6000, FIRST = 4000, COMMANDS = FIRST + BATCHES };
+    direct *d = direct_opened(run);
+    const fills made = fills_make(run, d, COMMANDS);
+    fills_submit(run, d, &made, 0, FIRST);
+    for (uint32_t i = 0; i < BATCHES; i++) {
+        fills_submit(run, d, &made, FIRST + i, 1);
+        if (i % 50 == 0) {
+            fills_submit(run, d, &made, 0, 0);
+        }
+    }
+    fills_check(run, d, COMMANDS, "after 6,000 batches in flight");
+}
+
+static uint64_t nanoseconds_now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* A limit is 64 bits of nanoseconds, whatever the system's own waits take: none of these ends
+ * before the work, which takes some milliseconds. */
+static void limits_of_waits(case_run *run, const void *parameters)
+{
+    enum { COMMANDS = 8000 };
+    static const uint64_t limits[] = {UINT64_C(1) << 32, /* nanoseconds in 32 bits */
+                                      (UINT64_C(1) << 32) + 100,
+                                      (UINT64_C(1) << 33) + 1,
+                                      (UINT64_C(1) << 32) * 1000, /* microseconds */
+                                      (UINT64_C(1) << 31) *
+                                          1000000, /* milliseconds, as poll takes them */
+                                      (UINT64_C(1) << 32) * 1000000,
+                                      UINT64_C(1) << 53,
+                                      (UINT64_C(1) << 31) * UINT64_C(1000000000), /* seconds */
+                                      (UINT64_C(1) << 32) * UINT64_C(1000000000),
+                                      UINT64_C(1) << 62,
+                                      INT64_MAX - 1, /* from now on, beyond the end of a clock */
+                                      INT64_MAX,
+                                      UINT64_C(1) << 63,
+                                      UINT64_MAX - 1,
+                                      UINT64_MAX};
+    direct *d = direct_opened(run);
+    const fills made = fills_make(run, d, COMMANDS);
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        fills_submit(run, d, &made, 0, COMMANDS);
+        const uint64_t begin = nanoseconds_now();
+        const hal_status status = direct_wait(d, 0, limits[i]);
+        case_check(run,
+                   status == HAL_OK ||
+                       (status == HAL_ERROR_TIMEOUT && nanoseconds_now() - begin >= limits[i]),
+                   "a wait of at most %llu ns gave %s after %llu us", (unsigned long long)limits[i],
+                   hal_status_name(status), (unsigned long long)(nanoseconds_now() - begin) / 1000);
+        case_ok(run, direct_wait(d, 0, UINT64_MAX), "wait");
+    }
+    fills_check(run, d, COMMANDS, "after waits");
+}
+
+/* ---- Several devices at once ---- */
+
+typedef struct opened {
+    const hal_plugin *table;
+    hal_plugin_device *device;
+} opened;
+
+static void close_opened(void *object)
+{
+    const opened *one = object;
+    if (one->device) {
+        one->table->device_close(one->device);
+    }
+}
+
+/* The device is opened again and again, without a close, and each opening works. */
+static void several_at_once(case_run *run, const void *parameters)
+{
+    enum { MOST = 20, OF_DRIVER = 3 };
+    static opened made[MOST];
+    direct *d = direct_host(run);
+    direct_instance(run, d);
+    case_own(run, direct_close_object, d);
+    const uint32_t count = case_has_compiler(run) ? OF_DRIVER : MOST;
+    for (uint32_t i = 0; i < count; i++) {
+        made[i] = (opened){d->table, NULL};
+        const hal_status status =
+            d->table->device_open(d->instance, run->info->id, &made[i].device);
+        case_check(run, status == HAL_OK, "opening %u of the device at once gave %s: %s", i + 1,
+                   hal_status_name(status), d->message);
+        case_own(run, close_opened, &made[i]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        direct one = *d;
+        one.device = made[i].device;
+        case_ok(run, direct_make(&one), "memory and queues of one of several devices");
+        hal_status status = direct_submit(&one, 1, 100 + i, DIRECT_FILL);
+        status = status == HAL_OK ? direct_wait(&one, 1, DIRECT_LIMIT_NS) : status;
+        if (status == HAL_OK) {
+            direct_check_words(run, &one, 100 + i, "a fill on one of several devices");
+        }
+        direct_unmake(&one);
+        case_ok(run, status, "a fill on one of several devices");
+    }
+}
+
+/* Records of the same devices in two calls and in two instances are the same. */
+static void same_in_each_instance(case_run *run, const void *parameters)
+{
+    enum { MOST = 8, CALLS = 3 };
+    static uint8_t records[CALLS][MOST * HAL_DEVICE_INFO_MAX_BYTES];
+    direct *of[2] = {direct_host(run), direct_host(run)};
+    for (int i = 0; i < 2; i++) {
+        direct_instance(run, of[i]);
+        case_own(run, direct_close_object, of[i]);
+    }
+    for (int i = 0; i < CALLS; i++) {
+        uint32_t count = 0;
+        memset(records[i], 0, sizeof records[i]);
+        case_ok(run,
+                of[i / 2]->table->enumerate(of[i / 2]->instance,
+                                            (hal_device_info *)(void *)records[i], MOST, &count),
+                "enumerate");
+        size_t at = 0;
+        for (uint32_t k = 0; k < count && k < MOST; k++) {
+            hal_device_info first, now;
+            memcpy(&first, records[0] + at, sizeof first);
+            memcpy(&now, records[i] + at, sizeof now);
+            const uint32_t size = first.size;
+            now.memory_bytes = first.memory_bytes; /* a control group may change them */
+            now.max_allocation = first.max_allocation;
+            now.max_binding = first.max_binding;
+            case_check(run, now.size == size && memcmp(&first, &now, sizeof now) == 0,
+                       "device %u is \"%s\" (%s) in one call of enumerate and \"%s\" (%s) in "
+                       "another, or has other limits",
+                       k, first.name, first.driver, now.name, now.driver);
+            at += size;
+        }
+    }
+}
+
+/* ---- Messages ---- */
+
+/* Nothing but a failure has a message: hal would report it with a later one. */
+static void silent_check(case_run *run, direct *d, const char *what)
+{
+    case_check(run, d->message[0] == 0, "%s passed a message to fail and did not fail: %s", what,
+               d->message);
+}
+
+static void spoken_check(case_run *run, direct *d, hal_status status, const char *what)
+{
+    case_check(run, status != HAL_OK, "%s succeeded", what);
+    case_check(run, d->message[0] != 0, "%s gave %s without a message", what,
+               hal_status_name(status));
+    direct_forget(d);
+}
+
+static void successes_are_silent(case_run *run, direct *d)
+{
+    enum { COMMANDS = 5000 };
+    hal_plugin_kernel *kernel = NULL;
+    uint64_t numbers[2] = {0};
+    const fills made = fills_make(run, d, COMMANDS);
+    direct_forget(d);
+    case_ok(run, d->table->kernel_create(d->device, scale_ir(run), &kernel), "kernel_create");
+    d->table->kernel_destroy(d->device, kernel);
+    silent_check(run, d, "kernel_create");
+    fills_submit(run, d, &made, 0, COMMANDS);
+    silent_check(run, d, "submit");
+    for (int i = 0; i < 3; i++) {
+        const hal_status status = direct_wait(d, 0, i == 1 ? 1000 : 0);
+        case_check(run, status == HAL_OK || status == HAL_ERROR_TIMEOUT, "a look gave %s",
+                   hal_status_name(status));
+        silent_check(run, d, status == HAL_OK ? "wait" : "a wait that ends by its limit");
+    }
+    case_ok(run, direct_wait(d, 0, DIRECT_LIMIT_NS), "wait");
+    if (d->memory_info) {
+        case_ok(run, d->memory_info->memory_info(d->device, &numbers[0], &numbers[1]),
+                "memory_info");
+    }
+    if (d->timing) {
+        case_ok(run, d->timing->queue_elapsed(d->queues[0], 1, 1, &numbers[0]), "queue_elapsed");
+    }
+    if (HAL_PLUGIN_HAS(d->table, query_extension)) {
+        case_check(run, !d->table->query_extension(d->instance, "no.such.extension", 1),
+                   "there is an extension of an unknown name");
+        case_check(run, !d->table->query_extension(d->instance, HAL_EXTENSION_TIMING, 999),
+                   "there is an extension of an unknown major version");
+    }
+    silent_check(run, d, "memory_info, queue_elapsed or query_extension");
+}
+
+static void words_of_failures(case_run *run, const void *parameters)
+{
+    direct *d = direct_opened(run);
+    hal_plugin_device *device = NULL;
+    hal_plugin_kernel *kernel = NULL;
+    uint64_t handle = 0;
+    successes_are_silent(run, d);
+    spoken_check(run, d, d->table->device_open(d->instance, "no such device", &device),
+                 "device_open of an unknown id");
+    if (d->native) {
+        static const char code[] = "this is no code";
+        hal_ir_kernel signature = *scale_ir(run);
+        signature.record_count = 0;
+        char format[64] = "";
+        const size_t length = strcspn(d->native->formats, ",");
+        memcpy(format, d->native->formats, length < sizeof format ? length : 0);
+        spoken_check(run, d,
+                     d->native->kernel_create_native(d->device, format, code, sizeof code, "none",
+                                                     &signature, &kernel),
+                     "kernel_create_native of nonsense");
+    }
+    if (d->handles) {
+        spoken_check(run, d, d->handles->device_handle(d->device, "no_such_type", &handle),
+                     "device_handle of an unknown type");
+        spoken_check(run, d, d->handles->queue_handle(d->queues[0], "no_such_type", &handle),
+                     "queue_handle of an unknown type");
+    }
+}
+
+void cases_hal_batches(case_list *list)
+{
+    case_add(list, long_batch, NULL, 0, "batches/commands(70000)");
+    case_add(list, many_in_flight, NULL, 0, "batches/in_flight(6000)");
+    case_add(list, limits_of_waits, NULL, 0, "batches/limits_of_waits");
+    case_add(list, several_at_once, NULL, 0, "device/several_at_once");
+    case_add(list, same_in_each_instance, NULL, 0, "device/same_in_each_instance");
+    case_add(list, words_of_failures, NULL, 0, "failures/words");
+}

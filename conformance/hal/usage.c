@@ -1,0 +1,186 @@
+/* usage.c: what the process has of memory and of things that are few. */
+#include "hal/usage.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#include "case/child.h"
+
+/* Bytes first, then numbers; 0: unknown. */
+enum { HEAP, RESIDENT, DESCRIPTORS, THREADS, MAPPINGS, FILES, KEYS, CHILDREN, TIMERS, KINDS };
+enum { FIRST_NUMBER = DESCRIPTORS };
+
+static const char *const kind_names[KINDS] = {"bytes of malloc",   "resident bytes",  "descriptors",
+                                              "threads",           "mappings",        "files",
+                                              "thread-local keys", "child processes", "timers"};
+
+typedef struct usage {
+    uint64_t of[KINDS];
+} usage;
+
+uint64_t usage_resident_bytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file || fscanf(file, "%*u %llu", &pages) != 1) {
+        pages = 0;
+    }
+    if (file) {
+        fclose(file);
+    }
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What malloc has given out in all arenas. */
+static uint64_t heap_bytes(void)
+{
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
+    const struct mallinfo2 now = mallinfo2();
+    return (uint64_t)now.uordblks + now.hblkhd;
+#else
+    return 0;
+#endif
+}
+
+static uint64_t folder_entries(const char *path)
+{
+    uint64_t count = 0;
+    DIR *folder = path ? opendir(path) : NULL;
+    while (folder && readdir(folder)) {
+        count++;
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    return count;
+}
+
+static uint64_t file_lines(const char *path, char end)
+{
+    uint64_t count = 0;
+    FILE *file = fopen(path, "re");
+    for (int c; file && (c = getc(file)) != EOF;) {
+        count += c == end;
+    }
+    if (file) {
+        fclose(file);
+    }
+    return count;
+}
+
+/* Children that live or were not waited for, of all threads. */
+static uint64_t children(void)
+{
+    uint64_t count = 0;
+    DIR *folder = opendir("/proc/self/task");
+    for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
+        char path[512];
+        snprintf(path, sizeof path, "/proc/self/task/%s/children", entry->d_name);
+        count += entry->d_name[0] == '.' ? 0 : file_lines(path, ' ');
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    return count;
+}
+
+/* Where programs leave temporary files. */
+static uint64_t files(void)
+{
+    const char *own = getenv("TMPDIR");
+    return folder_entries("/tmp") + folder_entries("/var/tmp") + folder_entries("/dev/shm") +
+           folder_entries(own && strcmp(own, "/tmp") != 0 ? own : NULL) + folder_entries(".");
+}
+
+/* The number of the lowest key that is free. */
+static uint64_t keys(void)
+{
+    pthread_key_t key = 0;
+    if (pthread_key_create(&key, NULL) == 0) {
+        pthread_key_delete(key);
+    }
+    return (uint64_t)key;
+}
+
+static usage usage_read(void)
+{
+    usage now = {{0}};
+    now.of[DESCRIPTORS] = folder_entries("/proc/self/fd");
+    now.of[THREADS] = folder_entries("/proc/self/task");
+    now.of[MAPPINGS] = file_lines("/proc/self/maps", '\n');
+    now.of[FILES] = files();
+    now.of[KEYS] = keys();
+    now.of[CHILDREN] = children();
+    now.of[TIMERS] = file_lines("/proc/self/timers", '\n');
+    now.of[RESIDENT] = usage_resident_bytes();
+    now.of[HEAP] = heap_bytes();
+    return now;
+}
+
+/* What a round of so many turns may add: tables grow, and pages are taken whole. */
+static uint64_t allowance(const usage_turns *tested, uint32_t turns, int kind)
+{
+    static const uint64_t slack[FIRST_NUMBER] = {[HEAP] = 256, [RESIDENT] = 65536};
+    if (kind >= FIRST_NUMBER) {
+        return turns / 2;
+    }
+    return tested->bytes == UINT64_MAX ? UINT64_MAX : turns * tested->bytes + slack[kind];
+}
+
+void usage_check(case_run *run, const usage_turns *tested)
+{
+    enum { ROUNDS = 5, LEAST_TURNS = 8 };
+    const uint32_t least = tested->least > 0 ? tested->least : LEAST_TURNS;
+    const double most = 0.25; /* processor seconds, also of compilers in other processes */
+    uint64_t grown[KINDS];
+    bool grows[KINDS], any = true;
+#ifdef CASE_SANITIZED
+    const bool is_sanitized = true; /* sanitizers keep released memory */
+#else
+    const bool is_sanitized = false;
+#endif
+    memset(grows, 1, sizeof grows);
+    memset(grown, 0xff, sizeof grown);
+    for (int round = 0; round < ROUNDS && any; round++) {
+        const usage before = usage_read();
+        const double begin = child_processor_seconds();
+        uint32_t turns = 0;
+        while (turns < tested->turns &&
+               (turns < least || child_processor_seconds() - begin < most)) {
+            tested->turn(run, tested->user);
+            turns++;
+        }
+        if (tested->finish) {
+            tested->finish(run, tested->user);
+        }
+        const usage after = usage_read();
+        any = false;
+        for (int i = 0; i < KINDS; i++) {
+            const uint64_t more = after.of[i] > before.of[i] ? after.of[i] - before.of[i] : 0;
+            const uint64_t allowed = allowance(tested, turns, i);
+            grows[i] =
+                grows[i] && !is_sanitized && allowed < UINT64_MAX && more >= allowed && more > 0;
+            grown[i] = more < grown[i] ? more : grown[i];
+            any = any || grows[i];
+        }
+    }
+    const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    case_check(run, file >= 0, "after many %s no file can be opened: %s", tested->name,
+               strerror(errno));
+    close(file);
+    for (int i = 0; i < KINDS; i++) {
+        case_check(run, !grows[i],
+                   "in each of %d rounds of up to %u %s the process had more %s, by %llu or more",
+                   ROUNDS, tested->turns, tested->name, kind_names[i],
+                   (unsigned long long)grown[i]);
+    }
+}
