@@ -485,7 +485,7 @@ static void long_wait(case_run *run, const void *parameters)
     const uint64_t each = (host_time() - begin) / MEASURED;
     begin = host_time();
     first = last = long_work_flush(run, &work);
-    for (uint64_t made = 0; made < asked; made += each) {
+    for (uint64_t made = 0; made < asked && host_time() - begin < asked; made += each) {
         last = long_work_flush(run, &work);
     }
     case_check(run, pthread_create(&thread, NULL, wait_for_point, &last) == 0,

@@ -139,6 +139,7 @@ static uint64_t allowance(const usage_turns *tested, uint32_t turns, int kind)
 void usage_check(case_run *run, const usage_turns *tested)
 {
     enum { ROUNDS = 5, LEAST_TURNS = 8 };
+    const uint32_t rounds = tested->rounds > 0 ? tested->rounds : ROUNDS;
     const uint32_t least = tested->least > 0 ? tested->least : LEAST_TURNS;
     const double most = 0.25; /* processor seconds, also of compilers in other processes */
     uint64_t grown[KINDS];
@@ -150,7 +151,7 @@ void usage_check(case_run *run, const usage_turns *tested)
 #endif
     memset(grows, 1, sizeof grows);
     memset(grown, 0xff, sizeof grown);
-    for (int round = 0; round < ROUNDS && any; round++) {
+    for (uint32_t round = 0; round < rounds && any; round++) {
         const usage before = usage_read();
         const double begin = child_processor_seconds();
         uint32_t turns = 0;
@@ -179,8 +180,8 @@ void usage_check(case_run *run, const usage_turns *tested)
     close(file);
     for (int i = 0; i < KINDS; i++) {
         case_check(run, !grows[i],
-                   "in each of %d rounds of up to %u %s the process had more %s, by %llu or more",
-                   ROUNDS, tested->turns, tested->name, kind_names[i],
+                   "in each of %u rounds of up to %u %s the process had more %s, by %llu or more",
+                   rounds, tested->turns, tested->name, kind_names[i],
                    (unsigned long long)grown[i]);
     }
 }

@@ -15,6 +15,7 @@ typedef struct usage_turns {
     void *user;
     const char *name;      /* of what is repeated, for reports: "batches" */
     uint32_t turns, least; /* of a round; the least of one that takes long (0: 8) */
+    uint32_t rounds;       /* 0: 5 */
     uint64_t bytes;        /* fails from so many bytes for each turn on; UINT64_MAX: not judged */
 } usage_turns;
 

@@ -138,7 +138,13 @@ static hal_status dispatch_encode(batch_encoder *encoder, const hal_batch *batch
         memcpy(block, batch->scalars + command->scalar_first, kernel->scalar_bytes);
         set_bytes(encoder, kernel->binding_count, block, kernel->argument_bytes);
     }
-    metal_shim_compute_dispatch(encoder->compute, command->grid, kernel->group);
+    if (command->flags & HAL_COMMAND_INDIRECT) {
+        const hal_binding *grid = &bindings[kernel->binding_count];
+        metal_shim_compute_dispatch_indirect(encoder->compute, grid->memory->buffer, grid->offset,
+                                             kernel->group);
+    } else {
+        metal_shim_compute_dispatch(encoder->compute, command->grid, kernel->group);
+    }
     return HAL_OK;
 }
 

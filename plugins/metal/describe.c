@@ -70,7 +70,7 @@ static void describe_features(metal_card *card)
     info->arithmetic_types = info->storage_types & HAL_TYPES_VALUES;
     /* Denormals of f32 may be flushed to zero (Metal Shading Language Specification, 8.1). */
     info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT;
-    info->features = HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_FILL_PATTERNS;
+    info->features = HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_FILL_PATTERNS | HAL_FEATURE_INDIRECT;
     if (!card->private_memory) {
         info->features |= HAL_FEATURE_MAP_DEVICE | HAL_FEATURE_ZERO_COPY;
     }

@@ -114,6 +114,9 @@ void metal_shim_compute_bytes(metal_compute *compute, const void *bytes, uint32_
                               uint32_t index);
 void metal_shim_compute_dispatch(metal_compute *compute, const uint32_t groups[3],
                                  const uint32_t items[3]);
+/* The groups are three words of a buffer, read when the dispatch begins. */
+void metal_shim_compute_dispatch_indirect(metal_compute *compute, metal_buffer *groups,
+                                          uint64_t offset, const uint32_t items[3]);
 /* Later dispatches see what earlier ones wrote to buffers. */
 void metal_shim_compute_barrier(metal_compute *compute);
 /* Updates the fence, ends the encoder and releases it. */

@@ -462,6 +462,15 @@ void metal_shim_compute_dispatch(metal_compute *compute, const uint32_t groups[3
                         threadsPerThreadgroup:MTLSizeMake(items[0], items[1], items[2])];
 }
 
+void metal_shim_compute_dispatch_indirect(metal_compute *compute, metal_buffer *groups,
+                                          uint64_t offset, const uint32_t items[3])
+{
+    [compute_of(compute)
+        dispatchThreadgroupsWithIndirectBuffer:(id<MTLBuffer>)groups
+                          indirectBufferOffset:offset
+                         threadsPerThreadgroup:MTLSizeMake(items[0], items[1], items[2])];
+}
+
 void metal_shim_compute_barrier(metal_compute *compute)
 {
     [compute_of(compute) memoryBarrierWithScope:MTLBarrierScopeBuffers];

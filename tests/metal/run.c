@@ -75,9 +75,8 @@ static void on_access(void *context, uint64_t address, uint32_t size, int writes
     for (uint32_t i = 0; i < function->parameter_count; i++) {
         const standin_place *place = &w->command->places[i];
         const uint64_t start = place->memory ? (uint64_t)(uintptr_t)place->memory->bytes
-                                                     : (uint64_t)(uintptr_t)place->bytes;
-        if (place->memory && address >= start &&
-            address + size <= start + place->memory->length) {
+                                             : (uint64_t)(uintptr_t)place->bytes;
+        if (place->memory && address >= start && address + size <= start + place->memory->length) {
             if (w->run->message[0] == 0) {
                 standin_watch(w->run, place->memory, address - start, size, writes, is_atomic);
             }
@@ -87,7 +86,8 @@ static void on_access(void *context, uint64_t address, uint32_t size, int writes
     if (standin_memory_find(address) && w->run->message[0] == 0) {
         standin_violation(w->run->message,
                           "kernel %s: an access of %u bytes at a buffer that is not bound, or "
-                          "beyond its end", function->name, size);
+                          "beyond its end",
+                          function->name, size);
         w->run->code = PAGE_FAULT;
     }
 }
@@ -95,12 +95,26 @@ static void on_access(void *context, uint64_t address, uint32_t size, int writes
 static bool check_alive(standin_run *run, const standin_place *place)
 {
     if (place->memory && atomic_load(&place->memory->released)) {
-        standin_violation(run->message, "use after release: a buffer of %zu bytes was released "
+        standin_violation(run->message,
+                          "use after release: a buffer of %zu bytes was released "
                           "before the command buffer that names it completed",
                           place->memory->length);
         run->code = INVALID_RESOURCE;
         return false;
     }
+    return true;
+}
+
+/* The groups of an indirect dispatch, as they are when it begins. */
+static bool indirect_read(standin_run *run, const standin_command *command, uint32_t groups[3])
+{
+    enum { BYTES = 12 };
+    const standin_place *place = &command->from;
+    if (!check_alive(run, place) ||
+        (run->watches && !standin_watch(run, place->memory, place->offset, BYTES, false, false))) {
+        return false;
+    }
+    memcpy(groups, place->memory->bytes + place->offset, BYTES);
     return true;
 }
 
@@ -111,12 +125,17 @@ static bool dispatch(standin_run *run, const standin_command *command)
     char error[256];
     uint64_t address = 0;
     memcpy(grid.groups, command->groups, sizeof grid.groups);
+    if (command->from.memory && !indirect_read(run, command, grid.groups)) {
+        return false;
+    }
     memcpy(grid.group_size, command->group_size, sizeof grid.group_size);
     memcpy(grid.threads, command->threads, sizeof grid.threads);
     memcpy(grid.threadgroup_bytes, command->threadgroup_bytes, sizeof grid.threadgroup_bytes);
     if (atomic_load(&command->program->released)) {
-        standin_violation(run->message, "use after release: pipeline %s was released before the "
-                          "command buffer that names it completed", function->name);
+        standin_violation(run->message,
+                          "use after release: pipeline %s was released before the "
+                          "command buffer that names it completed",
+                          function->name);
         run->code = INVALID_RESOURCE;
         return false;
     }
@@ -132,6 +151,9 @@ static bool dispatch(standin_run *run, const standin_command *command)
         }
     }
     watched context = {run, command};
+    if (grid.groups[0] == 0 || grid.groups[1] == 0 || grid.groups[2] == 0) {
+        return true;
+    }
     if (msl_execute(function, &grid, run->watches ? on_access : NULL, &context, error, &address) !=
         0) {
         standin_violation(run->message, "kernel %s: %s (address 0x%llx)", function->name, error,
@@ -152,8 +174,7 @@ static bool blit(standin_run *run, const standin_command *command)
         ((command->kind == STANDIN_COPY &&
           !standin_watch(run, command->from.memory, command->from.offset, command->size, false,
                          false)) ||
-         !standin_watch(run, command->to.memory, command->to.offset, command->size, true,
-                        false))) {
+         !standin_watch(run, command->to.memory, command->to.offset, command->size, true, false))) {
         return false;
     }
     if (command->kind == STANDIN_COPY) {

@@ -58,7 +58,7 @@ QUEUE_KEEPING(leak_timer, keep_timer())
 
 /* ---- A temporary file of each kernel; the test removes them at the end of the process ---- */
 
-enum { MOST_FILES = 4096 };
+enum { MOST_FILES = 32768 };
 
 static char files[MOST_FILES][32];
 static _Atomic uint32_t file_count;

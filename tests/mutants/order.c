@@ -344,10 +344,14 @@ static hal_status enumerate_two(hal_plugin_instance *instance, hal_device_info *
 static hal_status open_one_of_two(hal_plugin_instance *instance, const char *id,
                                   hal_plugin_device **device)
 {
+    const bool is_second = strcmp(id, "the second one") == 0;
+    if (!is_second && strcmp(id, wrap_first_id()) != 0) {
+        return wrap_fail(HAL_ERROR_NOT_FOUND, "mutant: a device that is not there");
+    }
     const hal_status status = wrap_inside()->device_open(instance, wrap_first_id(), device);
     uint32_t *number = status == HAL_OK ? wrap_keep(*device, sizeof(*number)) : NULL;
     if (number) {
-        *number = strcmp(id, "the second one") == 0;
+        *number = is_second;
     }
     return status;
 }

@@ -264,6 +264,24 @@ static const char *fault_of(const standin_binding *binding, const msl_parameter 
 {
     [self dispatch:threadsPerThreadgroup groups:threadgroupsPerGrid];
 }
+- (void)dispatchThreadgroupsWithIndirectBuffer:(id<MTLBuffer>)indirectBuffer
+                          indirectBufferOffset:(NSUInteger)indirectBufferOffset
+                         threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup
+{
+    enum { BYTES = 12 };
+    StandinBuffer *grid = (StandinBuffer *)indirectBuffer;
+    if (grid == nil || indirectBufferOffset % 4 != 0 || grid->memory->length < BYTES ||
+        indirectBufferOffset > grid->memory->length - BYTES) {
+        VIOLATION("an indirect dispatch: its grid at offset %lu is not three words of a buffer",
+                  indirectBufferOffset);
+        return;
+    }
+    standin_command *command = [self dispatch:threadsPerThreadgroup groups:MTLSizeMake(1, 1, 1)];
+    if (command) {
+        standin_memory_ref(grid->memory);
+        command->from = (standin_place){.memory = grid->memory, .offset = indirectBufferOffset};
+    }
+}
 - (void)dispatchThreads:(MTLSize)grid threadsPerThreadgroup:(MTLSize)size
 {
     if (size.width * size.height * size.depth == 0) {

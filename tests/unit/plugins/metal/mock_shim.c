@@ -325,6 +325,13 @@ void metal_shim_compute_dispatch(metal_compute *compute, const uint32_t groups[3
     say("dispatch %u of %u; ", groups[0], items[0]);
 }
 
+void metal_shim_compute_dispatch_indirect(metal_compute *compute, metal_buffer *groups,
+                                          uint64_t offset, const uint32_t items[3])
+{
+    (void)compute;
+    say("dispatch %c+%d of %u; ", ((object *)(void *)groups)->name, (int)offset, items[0]);
+}
+
 void metal_shim_compute_barrier(metal_compute *compute)
 {
     (void)compute;

@@ -77,12 +77,14 @@ enum { DISPATCH = HAL_COMMAND_DISPATCH, COPY = HAL_COMMAND_COPY, FILL = HAL_COMM
 static hal_status submit(fixture *f, const hal_command *commands, uint32_t count, uint64_t bytes,
                          uint64_t value)
 {
-    const hal_binding bindings[2] = {{.memory = f->a, .length = bytes, .access = HAL_ACCESS_READ},
-                                     {.memory = f->b, .length = bytes, .access = HAL_ACCESS_WRITE}};
+    const hal_binding bindings[3] = {
+        {.memory = f->a, .length = bytes, .access = HAL_ACCESS_READ},
+        {.memory = f->b, .length = bytes, .access = HAL_ACCESS_WRITE},
+        {.memory = f->a, .offset = 20, .length = 12, .access = HAL_ACCESS_READ}}; /* a grid */
     const uint8_t scalars[16] = {64, 0, 0, 0, 0, 0, 0, 0, 7, 7, 7, 7}; /* a fill from 8 on */
     const hal_batch batch = {.size = sizeof batch,
                              .command_count = count,
-                             .binding_count = 2,
+                             .binding_count = 3,
                              .scalar_bytes = sizeof scalars,
                              .commands = commands,
                              .bindings = bindings,
@@ -115,6 +117,17 @@ TEST_WITH(dispatches_share_an_encoder, set_up, tear_down)
     assert_non_null(strstr(mock.calls, "compute after fence; pipeline; buffer 0"));
 }
 
+TEST_WITH(grids_are_in_memory, set_up, tear_down)
+{
+    fixture *f = *state;
+    hal_command command = dispatch_of(f, HAL_COMMAND_INDIRECT);
+    command.binding_count = 3;
+    assert_int_equal(submit(f, &command, 1, 4096, 1), HAL_OK);
+    assert_string_equal(mock.calls,
+                        "compute; pipeline; buffer 0 B+0; buffer 1 C+0; bytes 2 4; dispatch B+20 "
+                        "of 64; end; signal 1; commit\n");
+}
+
 TEST_WITH(unused_bindings_have_a_buffer, set_up, tear_down)
 {
     fixture *f = *state;
@@ -128,7 +141,10 @@ TEST_WITH(copies_and_fills_take_the_blit_encoder, set_up, tear_down)
     fixture *f = *state;
     const hal_command commands[] = {
         {.kind = COPY, .binding_count = 2},
-        {.kind = FILL, .binding_first = 1, .binding_count = 1, .scalar_bytes = 4,
+        {.kind = FILL,
+         .binding_first = 1,
+         .binding_count = 1,
+         .scalar_bytes = 4,
          .scalar_first = 8},
         {.kind = COPY, .flags = HAL_COMMAND_BARRIER, .binding_count = 2}};
     assert_int_equal(submit(f, commands, 3, 64, 1), HAL_OK);
