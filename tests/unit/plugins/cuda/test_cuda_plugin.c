@@ -71,15 +71,67 @@ TEST_WITH(test_fill_and_copy, begin, end)
     plugin->memory_free(device, to);
 }
 
+/* Rows of planes and boxes, and one row for each slice whose pitch is beyond what the driver's copy
+ * of rows takes; what is between the rows stays. */
+TEST_WITH(test_copy_rows, begin, end)
+{
+    static const hal_plugin_copy_rows copies[] = {
+        {.row_bytes = 4, .source_pitch = 4, .target_pitch = 4, .rows = 1, .slices = 1},
+        {.row_bytes = 12, .source_pitch = 12, .target_pitch = 20, .rows = 7, .slices = 1},
+        {.row_bytes = 12, .source_pitch = 32, .target_pitch = 12, .rows = 7, .slices = 1},
+        {.row_bytes = 8,
+         .source_pitch = 16,
+         .target_pitch = 12,
+         .source_slice = 100,
+         .target_slice = 64,
+         .rows = 5,
+         .slices = 4},
+        {.row_bytes = 8,
+         .source_pitch = UINT64_C(1) << 33,
+         .target_pitch = 12,
+         .source_slice = 24,
+         .target_slice = 16,
+         .rows = 1,
+         .slices = 9}};
+    enum { SOURCE = 12, TARGET = 20, SIZE = 512 };
+    hal_plugin_memory *from = memory_of(HAL_MEMORY_SHARED, BYTES);
+    hal_plugin_memory *to = memory_of(HAL_MEMORY_DOWNLOAD, BYTES);
+    uint8_t *source = pointer_of(from), *target = pointer_of(to), expected[SIZE];
+    for (uint32_t i = 0; i < SIZE; i++) {
+        source[i] = (uint8_t)(i * 7 + 1);
+    }
+    for (size_t at = 0; at < sizeof copies / sizeof copies[0]; at++) {
+        const hal_plugin_copy_rows *rows = &copies[at];
+        const hal_binding bindings[2] = {
+            {.memory = from, .offset = SOURCE, .length = SIZE - SOURCE},
+            {.memory = to, .offset = TARGET, .length = SIZE - TARGET}};
+        const hal_command command = {
+            .kind = HAL_COMMAND_COPY_ROWS, .binding_count = 2, .scalar_bytes = sizeof *rows};
+        memset(target, 0xee, SIZE);
+        memset(expected, 0xee, SIZE);
+        for (uint32_t s = 0; s < rows->slices; s++) {
+            for (uint32_t r = 0; r < rows->rows; r++) {
+                memcpy(expected + TARGET + s * rows->target_slice + r * rows->target_pitch,
+                       source + SOURCE + s * rows->source_slice + r * rows->source_pitch,
+                       rows->row_bytes);
+            }
+        }
+        submit(&command, 1, bindings, 2, (const uint8_t *)rows, sizeof *rows);
+        assert_memory_equal(target, expected, SIZE);
+    }
+    plugin->memory_free(device, from);
+    plugin->memory_free(device, to);
+}
+
 /* Memory of the host is registered for the time of the import; addresses of others stay theirs. */
 TEST_WITH(test_external, begin, end)
 {
     static _Alignas(64) uint8_t bytes[256];
     hal_external_info info = {.size = sizeof info};
     does(plugin->external_info(device, &info));
-    assert_int_equal(info.import_kinds,
-                     HAL_HANDLE_BIT(HAL_HANDLE_HOST) | HAL_HANDLE_BIT(HAL_HANDLE_NATIVE) |
-                         HAL_HANDLE_BIT(HAL_HANDLE_OPAQUE_FD));
+    assert_int_equal(info.import_kinds, HAL_HANDLE_BIT(HAL_HANDLE_HOST) |
+                                            HAL_HANDLE_BIT(HAL_HANDLE_NATIVE) |
+                                            HAL_HANDLE_BIT(HAL_HANDLE_OPAQUE_FD));
     for (uint32_t kind = HAL_HANDLE_HOST; kind <= HAL_HANDLE_NATIVE; kind++) {
         hal_memory_handle handle = {.size = sizeof handle,
                                     .kind = kind,
