@@ -5,7 +5,7 @@ contract.py ROOT [HAL-CONFORMANCE]
   Each sentence of the four texts has a row in the table, and each row's sentence stands in its text.
   A row names cases and the mutants that they catch, or a test, or says why there is none, or refers
   to another row. docs/contract.md is what --write makes of the table. With HAL-CONFORMANCE, each
-  case is one of its.
+  case is one of its. The same of docs/planted-faults.md.
 contract.py ROOT --write
   Writes docs/contract.md.
 contract.py ROOT --missing
@@ -192,6 +192,35 @@ def check_rows(rows, cases):
         fault(f"contract.txt: no row names the mutant {name}")
 
 
+def check_planted(text, numbers, mutants, cases):
+    """docs/planted-faults.md: cases, mutants that one of the row's cases catches, tests, numbers."""
+    for line in text.split("\n"):
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if not line.startswith("| ") or cells[0] in ("fault", "remark"):
+            continue
+        here = f"planted-faults.md: {cells[0]}"
+        names = set(re.findall(r"test `([^`]+)`", line))
+        patterns = [name for name in re.findall(r"`([^`]+)`", "|".join(cells[1:]))
+                    if "/" in name and name not in names]
+        for name in names:
+            if not test_exists(name):
+                fault(f"{here}: no test is called {name}")
+        for pattern in patterns:
+            if cases and not fnmatch.filter(cases, case_pattern(pattern)):
+                fault(f"{here}: hal-conformance has no case {pattern}")
+        for number in re.findall(r"\b[A-Z]+-[0-9]+\b", "|".join(cells[1:])):
+            if number not in numbers:
+                fault(f"{here}: no row of contract.txt is numbered {number}")
+        for name in cells[2].split(", ") if len(cells) == 3 else []:
+            if name not in mutants:
+                fault(f"{here}: no mutant is called {name}")
+            elif not any(fnmatch.fnmatchcase(mutants[name], case_pattern(pattern))
+                         for pattern in patterns):
+                fault(f"{here}: {name} is caught by {mutants[name]}, which is not in its row")
+        if len(cells) not in (2, 3) or not cells[-1]:
+            fault(f"{here}: a row without an answer")
+
+
 def case_pattern(pattern):
     """Of fnmatch: names of cases have no brackets of its kind."""
     return pattern.replace("[", "[[]")
@@ -205,6 +234,8 @@ def self_test():
     assert others["hal/ir.h"] == ["What it is."] and len(faults) == 1, faults
     assert "| A-1 | Be fast. | test: `test_x` |  |\n" in page_of(rows)
     assert page_of(rows) != page_of([("hal/ir.h", "A-1", "Be slow.", "test: `test_x`", "")])
+    check_planted("| remark | answer |\n| one | X-9 |\n| two | `a/b` | m |\n", set(), {"m": "a/c"}, None)
+    assert len(faults) == 3 and "m is caught by a/c" in faults[2] and "X-9" in faults[1], faults
     units = units_of_header("/* Overview. Not this. */ /* One. Two:\n * - three is\n *  a | table\n */")
     assert units == ["One.", "Two:", "three is", "a | table"], units
     return 0
@@ -228,6 +259,8 @@ def main():
         listed = subprocess.run(command, capture_output=True, text=True, check=True)
         cases = listed.stdout.split("\n")
     check_rows(rows, cases)
+    check_planted((ROOT / "docs/planted-faults.md").read_text(), {row[1] for row in rows},
+                  mutants_of_tests(), cases)
     if PAGE.read_text() != page_of(rows):
         fault("docs/contract.md is older than the table: run tests/lint/contract.py . --write")
     for text in faults:
