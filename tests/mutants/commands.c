@@ -204,7 +204,32 @@ static void indirect_offset(wrap_batch *batch)
     }
 }
 
-const mutant mutants_commands[] = {{.name = "rows_pitch", .batch = rows_pitch},
+/* No fault: refuses batches in which a field that is reserved is not 0. */
+static hal_status submit_checking(hal_plugin_queue *queue, const hal_batch *batch,
+                                  const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    bool is_clean = batch->reserved == 0;
+    for (uint32_t i = 0; i < batch->command_count; i++) {
+        const hal_command *command = &batch->commands[i];
+        is_clean = is_clean && command->reserved == 0 && command->reserved_words[0] == 0;
+    }
+    for (uint32_t i = 0; i < batch->binding_count; i++) {
+        is_clean = is_clean && batch->bindings[i].reserved == 0;
+    }
+    for (uint32_t i = 0; i < wait_count; i++) {
+        is_clean = is_clean && waits[i].reserved == 0 && !waits[i].fence;
+    }
+    return is_clean ? wrap_inside()->submit(queue, batch, waits, wait_count, value)
+                    : wrap_fail(HAL_ERROR_INTERNAL, "mutant: a reserved field is not 0");
+}
+
+static void reserved_zero(wrap_table *table)
+{
+    table->submit = submit_checking;
+}
+
+const mutant mutants_commands[] = {{.name = "reserved_zero", .table = reserved_zero},
+                                   {.name = "rows_pitch", .batch = rows_pitch},
                                    {.name = "rows_slices", .batch = rows_slices},
                                    {.name = "rows_gaps", .batch = rows_gaps},
                                    {.name = "rows_16_bits", .batch = rows_16_bits},
