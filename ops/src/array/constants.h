@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-#define OPS_CONSTANT_ENTRIES 64u
+#define OPS_CONSTANT_BITS 8
+#define OPS_CONSTANT_ENTRIES (1u << OPS_CONSTANT_BITS)
 
 typedef struct ops_constants {
     struct {

@@ -1,4 +1,7 @@
 // Normalisation by layer, group and batch, and the cells of recurrent networks.
+#include <array>
+#include <map>
+
 #include "call.h"
 
 namespace halyard
@@ -273,20 +276,35 @@ Array gate(const Array &x, int64_t index, int64_t width, int64_t copies)
     return copies == 1 ? one : broadcast(one, Shape{n, copies, width});
 }
 
-// [1, gates, 1]: the numbers of the gates.
-Array gate_numbers(ops_context *context, int64_t count)
+// [1, gates, 1]: which of `count` gates is gate k. Kept, because making it again takes two kernels, as
+// long as a step of a small cell does.
+Array is_gate(const Call &c, int64_t count, int64_t k)
 {
-    return reshape(Array(ops_array_iota(context, HAL_TYPE_I32, count, 0, 1)), Shape{1, count, 1});
+    static auto &kept = *new std::map<std::array<int64_t, 3>, Array>; // lives as long as the devices
+    const std::array<int64_t, 3> key{c.device(), count, k};
+    const auto found = kept.find(key);
+    if (found != kept.end()) {
+        return found->second;
+    }
+    const Array numbers(ops_array_iota(c.context(), HAL_TYPE_I32, count, 0, 1));
+    const Array mask = equal(reshape(numbers, Shape{1, count, 1}), (double)k);
+    Device &device = device_at(c.device());
+    if (!device.records_graph) { // what a graph computes has its values in launches alone
+        ops_array *const array = mask;
+        check(ops_array_evaluate(&array, 1));
+        check(hal_queue_wait(device.queue, HAL_WAIT_FOREVER));
+        kept.emplace(key, mask);
+    }
+    return mask;
 }
 
 // The first formula for gate 0, the second for gate 1, and so on: [n, gates * width].
-Array by_gate(std::initializer_list<Array> formulas)
+Array by_gate(const Call &c, std::initializer_list<Array> formulas)
 {
     const int64_t count = (int64_t)formulas.size();
-    const Array number = gate_numbers(formulas.begin()->context(), count);
     Array result = *(formulas.end() - 1);
     for (int64_t k = count - 2; k >= 0; k--) {
-        result = where(equal(number, (double)k), formulas.begin()[k], result);
+        result = where(is_gate(c, count, k), formulas.begin()[k], result);
     }
     return reshape(result, Shape{result.length(0), result.count() / result.length(0)});
 }
@@ -309,8 +327,8 @@ Results lstm_cell(const Call &c) // input gates, hidden gates, cx, input bias, h
         gates = gates + c[3] + c[4];
     }
     const Array x = reshape(gates, Shape{n, 4, h});
-    const Array is_input = equal(gate_numbers(c.context(), 4), 2);
-    const Array values = reshape(where(is_input, tanh_of(x), sigmoid(x)), Shape{n, 4 * h});
+    const Array values =
+        reshape(where(is_gate(c, 4, 2), tanh_of(x), sigmoid(x)), Shape{n, 4 * h});
     const Array i = gate(values, 0, h, 1), f = gate(values, 1, h, 1);
     const Array g = gate(values, 2, h, 1), o = gate(values, 3, h, 1);
     const Array cy = f * gate(c[2], 0, h, 1) + i * g;
@@ -327,7 +345,7 @@ Results lstm_cell_backward(const Call &c) // grad_hy, grad_cy, cx, cy, values, h
     const Array gc = c.has(1) ? along + c[1] : along, go = gh * t;
     const auto all = [&](const Array &x) { return gate(x, 0, h, 4); };
     const Array i = gate(w, 0, h, 4), f = gate(w, 1, h, 4), g = gate(w, 2, h, 4);
-    const Array gates = by_gate({all(gc) * g * sigmoid_slope(i), all(gc) * all(c[2]) * sigmoid_slope(f),
+    const Array gates = by_gate(c, {all(gc) * g * sigmoid_slope(i), all(gc) * all(c[2]) * sigmoid_slope(f),
                                  all(gc) * i * tanh_slope(g), all(go) * sigmoid_slope(gate(w, 3, h, 4))});
     return {gates, gc * own(1), c.flag(5) ? sum(gates, 0) : Array()};
 }
@@ -354,7 +372,7 @@ Results gru_cell(const Call &c) // input gates, hidden gates, hx, input bias, hi
     const Array x = c.has(3) ? c[0] + c[3] : c[0], y = c.has(4) ? c[1] + c[4] : c[1];
     const GruGates s = gru_gates(c, x, y, 1), all = gru_gates(c, x, y, 5);
     return {reshape(s.n + s.z * (s.hx - s.n), c.tensor(2).sizes()),
-            by_gate({all.r, all.z, all.n, all.hx, all.hn})};
+            by_gate(c, {all.r, all.z, all.n, all.hx, all.hn})};
 }
 
 Results gru_cell_backward(const Call &c) // grad_hy, workspace, has_bias
@@ -365,7 +383,7 @@ Results gru_cell_backward(const Call &c) // grad_hy, workspace, has_bias
     const Array hx = gate(w, 3, h, 3), hn = gate(w, 4, h, 3);
     const Array gz = g * (hx - n) * sigmoid_slope(z), gn = g * (1 - z) * tanh_slope(n);
     const Array gr = gn * hn * sigmoid_slope(r);
-    const Array inputs = by_gate({gr, gz, gn}), hidden = by_gate({gr, gz, gn * r});
+    const Array inputs = by_gate(c, {gr, gz, gn}), hidden = by_gate(c, {gr, gz, gn * r});
     const Array gh = own * reshape(gate(w, 1, h, 1), c.tensor(0).sizes());
     const bool has_bias = c.flag(2);
     return {inputs, hidden, gh, has_bias ? sum(inputs, 0) : Array(),

@@ -119,7 +119,44 @@ def test_errors_are_exceptions_and_the_process_continues():
         torch.ones(1, device="halyard:99")
     with pytest.raises(torch.OutOfMemoryError):
         (torch.ones(2**44, device=DEVICE, dtype=torch.uint8) + 1).cpu()
+    with pytest.raises(torch.OutOfMemoryError, match="the device has"):
+        torch.empty(2**46, device=DEVICE, dtype=torch.uint8)  # written or not
     assert (x + 1).tolist() == [2, 2, 2]
+
+
+def test_generic_kernels_that_know_the_processor_only():
+    """PyTorch's generic kernels of these ask for one of a built-in device, or read the storage."""
+    x, exponents = torch.tensor([1.5, -3, 0.25]), torch.tensor([2, -1, 2**40])
+    assert torch.ldexp(x.to(DEVICE), exponents.to(DEVICE)).tolist() == [6, -1.5, float("inf")]
+    for periodic, beta in ((True, 12.0), (False, 3.0)):
+        ours = torch.kaiser_window(9, periodic, beta, device=DEVICE)
+        assert ours.cpu().equal(torch.kaiser_window(9, periodic, beta))
+    weight = torch.tensor([[1e6, 1], [-1e6, 2]])
+    saturate = torch.ops.aten._saturate_weight_to_fp16
+    assert saturate(weight.to(DEVICE)).cpu().equal(saturate(weight.clone()))
+    image, grid = values(1, 2, 4, 5), values(1, 3, 2, 2)
+    sample = torch.ops.aten._grid_sampler_2d_cpu_fallback
+    assert sample(image.to(DEVICE), grid.to(DEVICE), 0, 0, True).cpu().equal(
+        sample(image, grid, 0, 0, True))
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_samples_of_a_grid_at_no_number(strict, mode, padding):
+    image = values(1, 2, 4, 5)
+    grid = torch.tensor([[[[float("nan"), 0], [float("inf"), -float("inf")], [0.5, -2], [1e30, 0]]]])
+    sample = torch.nn.functional.grid_sample
+    ours = sample(image.to(DEVICE), grid.to(DEVICE), mode, padding, align_corners=True)
+    torch.testing.assert_close(
+        ours.cpu(), sample(image, grid, mode, padding, align_corners=True), equal_nan=True)
+
+
+def test_attention_with_a_mask_beside_the_causal_form(strict):
+    x, mask = values(1, 2, 8, 4), values(8, 8) > -2
+    mask |= torch.eye(8, dtype=torch.bool)
+    attention = torch.nn.functional.scaled_dot_product_attention
+    ours = attention(*[x.to(DEVICE)] * 3, mask.to(DEVICE), is_causal=True)
+    torch.testing.assert_close(ours.cpu(), attention(x, x, x, mask & torch.ones(8, 8).tril().bool()))
 
 
 def test_no_fallback_names_the_operator(strict):

@@ -108,9 +108,38 @@ static void ten_million_operations_take_no_memory(void **state)
     ops_array_release(x);
 }
 
+/* Numbers of few digits are the usual ones; each in one element that is filled once. */
+static void usual_constants_are_filled_once(void **state)
+{
+    static const double values[] = {0,  1,  2,    3,   4,  8,  0.5, 0.25,
+                                    -1, -2, -0.5, 0.1, 10, 64, 256, 1e-8};
+    enum { COUNT = sizeof values / sizeof *values };
+    hal_buffer *first[COUNT];
+    ops_array *arrays[2][COUNT];
+    int kept = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < COUNT; i++) {
+            arrays[pass][i] =
+                ops_array_keep(ops_array_scalar(test_context, HAL_TYPE_F32, values[i]));
+            ops_tensor tensor;
+            ok(ops_array_get_tensor(arrays[pass][i], &tensor));
+            if (pass == 0) {
+                first[i] = tensor.buffer; /* in use until the end, so that no other gets it */
+            } else {
+                kept += tensor.buffer == first[i];
+            }
+        }
+    }
+    for (int i = 0; i < 2 * COUNT; i++) {
+        ops_array_release(arrays[i / COUNT][i % COUNT]);
+    }
+    assert_true(kept >= COUNT - 2); /* the table has one place for each hash */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(usual_constants_are_filled_once),
         cmocka_unit_test(warm_loops_do_not_allocate),
         cmocka_unit_test(ten_million_operations_take_no_memory),
     };
