@@ -73,6 +73,59 @@ static hal_status platforms_find(cl_platform_id *platforms, uint32_t *count)
     return HAL_OK;
 }
 
+static void variables_free(char **kept)
+{
+    for (size_t i = 0; kept && kept[i]; i++) {
+        free(kept[i]);
+    }
+    free(kept);
+}
+
+/* The environment's variables at a time, as in `environ`; null without memory. */
+static char **variables_keep(void)
+{
+    size_t count = 0;
+    while (environ && environ[count]) {
+        count++;
+    }
+    char **kept = calloc(count + 1, sizeof *kept);
+    for (size_t i = 0; kept && i < count; i++) {
+        kept[i] = strdup(environ[i]);
+        if (!kept[i]) { /* later ones would be taken for new */
+            variables_free(kept);
+            return NULL;
+        }
+    }
+    return kept;
+}
+
+/* The kept variable with the name of `variable`, or null. */
+static const char *variable_find(char *const *kept, const char *variable)
+{
+    const size_t length = strcspn(variable, "=") + 1;
+    while (*kept && strncmp(*kept, variable, length) != 0) {
+        kept++;
+    }
+    return *kept;
+}
+
+/* Removes the variables that were set since. */
+static void variables_restore(char **kept)
+{
+    for (size_t i = 0; kept && environ && environ[i];) {
+        char name[256];
+        const size_t length = strcspn(environ[i], "=");
+        if (length < sizeof name && !variable_find(kept, environ[i])) {
+            memcpy(name, environ[i], length);
+            name[length] = '\0';
+            unsetenv(name); /* moves the next one here */
+        } else {
+            i++;
+        }
+    }
+    variables_free(kept);
+}
+
 static hal_status device_create_context(hal_plugin_device *made)
 {
     const opencl_card *card = made->card;
@@ -107,24 +160,15 @@ static hal_status list_make(card_list **made)
     return HAL_OK;
 }
 
-/* PoCL sets a variable of the environment for the library by which it counts processors. */
-static hal_status list_make_in_environment(card_list **made)
-{
-    static const char variable[] = "HWLOC_PLUGINS_PATH";
-    const bool is_set = secure_getenv(variable) != NULL;
-    const hal_status status = list_make(made);
-    if (!is_set && secure_getenv(variable)) {
-        unsetenv(variable);
-    }
-    return status;
-}
-
 hal_status opencl_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count)
 {
     *count = 0;
     HAL_TRY(opencl_driver_load(kit_host()));
     if (!the_list) {
-        HAL_TRY(list_make_in_environment(&the_list));
+        char **kept = variables_keep(); /* PoCL sets HWLOC_PLUGINS_PATH, and others may */
+        const hal_status status = list_make(&the_list);
+        variables_restore(kept);
+        HAL_TRY(status);
     }
     if (the_list->count == 0) {
         return kit_fail(HAL_ERROR_NO_DEVICE,
@@ -166,7 +210,9 @@ hal_status opencl_device_open(uint32_t index, hal_plugin_device **device)
     made->card = &the_list->cards[index];
     made->owner = getpid();
     pthread_mutex_init(&made->lock, NULL);
+    char **kept = variables_keep();
     status = device_create_context(made);
+    variables_restore(kept);
     if (status != HAL_OK) {
         opencl_device_close(made);
         return status;

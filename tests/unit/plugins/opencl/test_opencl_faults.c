@@ -49,6 +49,10 @@ static hal_status used_create(const hal_plugin_entries *plugin, used *made)
     uint32_t count = 0;
     *made = (used){.plugin = plugin};
     hal_status status = plugin_list(plugin, infos, 4, &count);
+    if (secure_getenv("MOCK_OPENCL_OF_DRIVER")) {
+        snprintf(message, sizeof message, "a variable of the driver is left in the environment");
+        status = HAL_ERROR_INTERNAL;
+    }
     if (status == HAL_OK) {
         memcpy(told->architecture, infos[0].architecture, sizeof told->architecture);
     }
