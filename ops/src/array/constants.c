@@ -8,7 +8,7 @@ hal_status ops_constants_get(ops_constants *constants, ops_context *context, hal
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    /* Numbers of few digits differ in their highest bits alone, so the highest of the product decide. */
+    /* Numbers of few digits differ in their highest bits alone: those of the product decide. */
     const uint64_t hash = (bits + type) * UINT64_C(0x9e3779b97f4a7c15);
     const uint32_t at = (uint32_t)(hash >> (64 - OPS_CONSTANT_BITS));
     /* Compared by bits: -0 and 0 differ, and NaN equals itself. */
