@@ -237,6 +237,33 @@ static void add_masks(case_list *list)
     }
 }
 
+/* Several tiles of rows and keys, the last ones not whole; heads of different sizes. */
+static void add_tiles(case_list *list)
+{
+    const attention_case heads = {.type = HAL_TYPE_F16,
+                                  .groups = 2,
+                                  .heads = 2,
+                                  .m = 150,
+                                  .n = 290,
+                                  .d = 24,
+                                  .e = 48,
+                                  .form = OPS_ATTENTION_KERNEL,
+                                  .precision = HAL_GEMM_FAST};
+    const attention_case causal = {.type = HAL_TYPE_BF16,
+                                   .mask = MASK_CAUSAL,
+                                   .groups = 1,
+                                   .heads = 3,
+                                   .m = 260,
+                                   .n = 270,
+                                   .d = 80,
+                                   .e = 72,
+                                   .layout = LAYOUT_OFFSET,
+                                   .form = OPS_ATTENTION_KERNEL,
+                                   .precision = HAL_GEMM_ACCURATE};
+    add_attention(list, &heads);
+    add_attention(list, &causal);
+}
+
 void cases_ops_attention(case_list *list)
 {
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
@@ -289,4 +316,5 @@ void cases_ops_attention(case_list *list)
     add_attention(list, &none);
     add_attention(list, &whole);
     add_attention(list, &wide);
+    add_tiles(list);
 }

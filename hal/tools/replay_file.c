@@ -120,6 +120,39 @@ static void read_gemm(payload *from, replay_kernel *kernel)
     kernel->workspace_bytes = take_u64(from);
 }
 
+static void read_attention(payload *from, hal_attention_description *d)
+{
+    uint32_t kinds[5];
+    int64_t sizes[4];
+    hal_attention_strides strides[4];
+    for (uint32_t i = 0; i < 5; i++) {
+        kinds[i] = take_u32(from);
+        from->bad |= i < 3 && kinds[i] > UINT8_MAX;
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        sizes[i] = (int64_t)take_u64(from);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        strides[i].row = (int64_t)take_u64(from);
+        strides[i].batch = (int64_t)take_u64(from);
+        strides[i].outer = (int64_t)take_u64(from);
+    }
+    *d = (hal_attention_description){.size = sizeof *d,
+                                     .type = (hal_type)kinds[0],
+                                     .causal = (uint8_t)kinds[1],
+                                     .precision = (uint8_t)kinds[2],
+                                     .batch = kinds[3],
+                                     .outer = kinds[4],
+                                     .m = sizes[0],
+                                     .n = sizes[1],
+                                     .d = sizes[2],
+                                     .e = sizes[3],
+                                     .q = strides[0],
+                                     .k = strides[1],
+                                     .v = strides[2],
+                                     .y = strides[3]};
+}
+
 static void read_kernel(payload *from, replay_kernel *kernel)
 {
     kernel->id = take_u64(from);
@@ -138,6 +171,9 @@ static void read_kernel(payload *from, replay_kernel *kernel)
         break;
     case HAL_DUMP_KERNEL_GEMM:
         read_gemm(from, kernel);
+        break;
+    case HAL_DUMP_KERNEL_ATTENTION:
+        read_attention(from, &kernel->attention);
         break;
     default:
         from->bad = 1;

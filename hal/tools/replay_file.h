@@ -25,6 +25,7 @@ typedef struct replay_kernel {
     replay_bytes format, entry, code;
     hal_gemm_description gemm; /* without its epilogue */
     uint64_t workspace_bytes;
+    hal_attention_description attention;
 } replay_kernel;
 
 /* A binding; memory 0: none. */

@@ -89,6 +89,9 @@ static void kernel_create(replay_made *made, hal_device *device, const replay_ke
     hal_status status = HAL_OK;
     if (from->form == HAL_DUMP_KERNEL_GEMM) {
         status = create_gemm(made, device, from);
+    } else if (from->form == HAL_DUMP_KERNEL_ATTENTION) {
+        made->attention = from->attention.type;
+        status = hal_kernel_create_attention(device, &from->attention, &made->kernel);
     } else {
         status = ir_parse(from->ir, &made->ir);
         if (status == HAL_OK) {
@@ -150,6 +153,9 @@ void replay_kernels_free(replay_kernels *kernels)
 hal_type replay_binding_type(const replay_made *made, uint32_t binding)
 {
     enum { WORKSPACE = 3, INPUTS = 4 };
+    if (made->attention != HAL_TYPE_NONE) {
+        return made->attention;
+    }
     if (!made->is_gemm) {
         const bool known = made->ir && binding < made->ir->binding_count;
         return known ? made->ir->memories[binding].type : (hal_type)HAL_TYPE_NONE;
@@ -166,6 +172,10 @@ hal_type replay_binding_type(const replay_made *made, uint32_t binding)
 const char *replay_binding_name(const replay_made *made, uint32_t binding)
 {
     static const char *const names[] = {"a", "b", "c", "workspace"};
+    static const char *const sides[] = {"q", "k", "v", "y"};
+    if (made->attention != HAL_TYPE_NONE) {
+        return binding < 4 ? sides[binding] : "";
+    }
     if (made->is_gemm) {
         return binding < 4 ? names[binding] : "input";
     }

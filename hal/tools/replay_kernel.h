@@ -18,6 +18,7 @@ typedef struct replay_made {
     bool is_plain;             /* by replay_plain_gemm */
     hal_gemm_description gemm; /* without its epilogue */
     hal_buffer *workspace;     /* of a matrix product */
+    hal_type attention;        /* the type of a plugin's own attention; else NONE */
 } replay_made;
 
 /* Begins as {0}. */

@@ -194,8 +194,8 @@ hal_status cuda_device_open(uint32_t index, hal_plugin_device **device)
         return status;
     }
     pthread_rwlock_init(&made->unloading, NULL);
-    pthread_mutex_init(&made->gemm_lock, NULL);
-    pthread_cond_init(&made->gemm_made, NULL);
+    pthread_mutex_init(&made->modules_lock, NULL);
+    pthread_cond_init(&made->modules_made, NULL);
     *device = made;
     return HAL_OK;
 }
@@ -210,8 +210,8 @@ void cuda_device_close(hal_plugin_device *device, bool lost)
         context_give_up(device);
     }
     pthread_rwlock_destroy(&device->unloading);
-    pthread_mutex_destroy(&device->gemm_lock);
-    pthread_cond_destroy(&device->gemm_made);
+    pthread_mutex_destroy(&device->modules_lock);
+    pthread_cond_destroy(&device->modules_made);
     free(device);
 }
 

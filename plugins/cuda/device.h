@@ -37,12 +37,12 @@ struct hal_plugin_device {
     _Atomic uint64_t frees;     /* memories freed so far */
     uint32_t units;             /* multiprocessors */
     cuda_gemm_tile gemm_tile;
-    uint8_t gemm_wait;         /* seconds, see gemm/tile/key.h */
-    pthread_mutex_t gemm_lock; /* of gemm_modules */
-    pthread_cond_t gemm_made;  /* a thread has compiled one of them, or failed to */
-    struct cuda_gemm_module *gemm_modules;
-    _Atomic bool needs_parts;        /* there is a kernel that uses those of a queue */
-    hal_plugin_wait last_collective; /* that began; under the lock of collectives/comm.c */
+    uint8_t gemm_wait; /* seconds, see gemm/tile/key.h */
+    pthread_mutex_t modules_lock;
+    pthread_cond_t modules_made;        /* a thread has compiled one of them, or failed to */
+    struct cuda_shared_module *modules; /* see modules.h */
+    _Atomic bool needs_parts;           /* there is a kernel that uses those of a queue */
+    hal_plugin_wait last_collective;    /* that began; under the lock of collectives/comm.c */
     /* By ordinal: the context of the peer whose memory this device may access, or null. */
     _Atomic(cuda_context) peers[CUDA_MAX_DEVICES];
 };

@@ -240,12 +240,13 @@ void cuda_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
     }
     pthread_rwlock_wrlock(&device->unloading);
     device->unloads++;
-    if (!kernel->gemm && cuda_context_push(device) == HAL_OK) {
+    if (!kernel->gemm && !kernel->attention && cuda_context_push(device) == HAL_OK) {
         cuda_functions()->cuModuleUnload(kernel->module);
         cuda_context_pop();
     }
     pthread_rwlock_unlock(&device->unloading);
     free(kernel->gemm);
+    free(kernel->attention);
     free(kernel);
 }
 

@@ -24,6 +24,8 @@ struct hal_plugin_kernel {
     bool in_clusters;         /* its groups run in clusters, see chain/chain.h */
     /* Of a matrix product, whose module others share; else null. */
     struct cuda_gemm_launch *gemm;
+    /* Of attention, likewise: the parameter block without addresses and scale; else null. */
+    struct cuda_attention_block *attention;
     uint32_t groups; /* along x, whatever the dispatch says; 0: as it says */
     /* Writes the parameter block in place of addresses and scalars; or null. Returns its bytes. */
     uint32_t (*write)(const hal_plugin_kernel *kernel, const hal_plugin_queue *queue,

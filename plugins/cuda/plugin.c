@@ -5,9 +5,11 @@
 #include "commands.h"
 #include "describe.h"
 #include "external.h"
+#include "attention/attention.h"
 #include "gemm/gemm.h"
 #include "gemm/variables.h"
 #include "gemm/workspace.h"
+#include "modules.h"
 #include "kernel.h"
 #include "memory.h"
 #include "pinned.h"
@@ -35,7 +37,7 @@ static void device_close(hal_plugin_device *device)
         return;
     }
     const bool lost = cuda_memory_info(device, &available, &total) == HAL_ERROR_DEVICE_LOST;
-    cuda_gemm_forget(device, lost);
+    cuda_modules_forget(device, lost);
     if (lost) {
         cuda_pinned_forget(device);
         cuda_stream_forget(device);
@@ -119,6 +121,7 @@ static kit_plugin plugin = {
     .gemm = {.gemm = cuda_gemm,
              .gemm_estimate = cuda_gemm_estimate,
              .gemm_workspace = cuda_gemm_workspace},
+    .attention = {.attention = cuda_attention},
     .peers = {.device_can_access_peer = cuda_device_can_access_peer},
     .collectives = {.comm_backend = cuda_comm_backend,
                     .comm_id = cuda_comm_id,

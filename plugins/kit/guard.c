@@ -167,6 +167,10 @@ GUARD_COMPILE(gemm, gemm,
               (hal_plugin_device * device, const hal_gemm_description *description,
                hal_plugin_kernel **kernel, uint64_t *workspace_bytes),
               (device, description, kernel, workspace_bytes))
+GUARD_COMPILE(attention, attention,
+              (hal_plugin_device * device, const hal_attention_description *description,
+               hal_plugin_kernel **kernel),
+              (device, description, kernel))
 
 GUARD_LIGHT(gemm, gemm_estimate, hal_status, false,
             (hal_plugin_device * device, const hal_gemm_description *description, double most_ns,
@@ -366,6 +370,7 @@ static void guarded_device_close(hal_plugin_device *device)
     X(gemm, gemm)                          \
     X(gemm, gemm_estimate)                 \
     X(gemm, gemm_workspace)                \
+    X(attention, attention)                \
     X(peers, device_can_access_peer)       \
     X(handles, device_handle)              \
     X(handles, queue_handle)               \

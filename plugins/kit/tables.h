@@ -11,6 +11,7 @@
     X(timing, HAL_EXTENSION_TIMING)               \
     X(native, HAL_EXTENSION_NATIVE)               \
     X(gemm, HAL_EXTENSION_GEMM)                   \
+    X(attention, HAL_EXTENSION_ATTENTION)         \
     X(peers, HAL_EXTENSION_PEERS)                 \
     X(host_copy, HAL_EXTENSION_HOST_COPY)         \
     X(faults, HAL_EXTENSION_FAULTS)               \
@@ -35,6 +36,7 @@ typedef struct kit_plugin {
     hal_extension_timing timing;
     hal_extension_native native;
     hal_extension_gemm gemm;
+    hal_extension_attention attention;
     hal_extension_peers peers;
     hal_extension_host_copy host_copy;
     hal_extension_faults faults;

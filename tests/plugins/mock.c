@@ -657,6 +657,14 @@ static hal_status gemm_workspace(hal_plugin_device *device, const hal_gemm_descr
     return gemm_declines(description) ? HAL_ERROR_UNSUPPORTED : HAL_OK;
 }
 
+static hal_status attention(hal_plugin_device *device, const hal_attention_description *description,
+                            hal_plugin_kernel **kernel)
+{
+    return description->m > 1000 || description->type != HAL_TYPE_F32
+               ? HAL_ERROR_UNSUPPORTED
+               : kernel_create(device, NULL, kernel);
+}
+
 static uint32_t device_can_access_peer(hal_plugin_device *device, hal_plugin_device *other)
 {
     if (device == other) {
@@ -687,6 +695,8 @@ static const void *query_extension(hal_plugin_instance *instance, const char *na
                                                 .kernel_create_native = kernel_create_native};
     static const hal_extension_gemm products = {EXTENSION(gemm), .gemm = gemm,
                                                 .gemm_workspace = gemm_workspace};
+    static const hal_extension_attention attentions = {EXTENSION(attention),
+                                                       .attention = attention};
     static const hal_extension_peers peers = {EXTENSION(peers),
                                               .device_can_access_peer = device_can_access_peer};
     static const hal_extension_external external = {
@@ -701,7 +711,7 @@ static const void *query_extension(hal_plugin_instance *instance, const char *na
         {HAL_EXTENSION_MEMORY_INFO, &memory},   {HAL_EXTENSION_TIMING, &timing},
         {HAL_EXTENSION_NATIVE, &native},        {HAL_EXTENSION_GEMM, &products},
         {HAL_EXTENSION_PEERS, &peers},          {HAL_EXTENSION_EXTERNAL, &external},
-        {HAL_EXTENSION_NATIVE_QUEUES, &queues},
+        {HAL_EXTENSION_NATIVE_QUEUES, &queues}, {HAL_EXTENSION_ATTENTION, &attentions},
     };
     (void)instance;
     for (size_t i = 0; i < sizeof all / sizeof all[0] && major == 1; i++) {

@@ -111,6 +111,23 @@ static inline hal_kernel *mock_kernel(hal_device *device, int32_t number)
 }
 
 /* A product of 4 x 4 matrices that the mock plugin takes. */
+/* Two matrices of 5 queries, 7 keys and heads of 8, which share keys and values. */
+static inline hal_attention_description mock_attention(void)
+{
+    return (hal_attention_description){.size = sizeof(hal_attention_description),
+                                       .type = HAL_TYPE_F32,
+                                       .batch = 2,
+                                       .outer = 1,
+                                       .m = 5,
+                                       .n = 7,
+                                       .d = 8,
+                                       .e = 8,
+                                       .q = {8, 40, 0},
+                                       .k = {8, 0, 0},
+                                       .v = {8, 0, 0},
+                                       .y = {8, 40, 0}};
+}
+
 static inline hal_gemm_description mock_product(void)
 {
     return (hal_gemm_description){.size = sizeof(hal_gemm_description),

@@ -66,7 +66,11 @@ enum {
      * transpose_a, transpose_b, beta_is_zero, precision, levels, batch; i64 m, n, k, lda, ldb, ldc,
      * stride_a, stride_b, stride_c; u32 inputs, and each input: u32 type, i64 row, column, batch
      * stride; string with the epilogue's IR (empty: none); u64 bytes of workspace. */
-    HAL_DUMP_KERNEL_GEMM = 3
+    HAL_DUMP_KERNEL_GEMM = 3,
+
+    /* A plugin's own attention (hal_attention_description): u32 type, causal, precision, batch,
+     * outer; i64 m, n, d, e, and of q, k, v and y each: i64 row, batch, outer stride. */
+    HAL_DUMP_KERNEL_ATTENTION = 4
 };
 
 #endif

@@ -120,6 +120,14 @@ HAL_API hal_status hal_kernel_create_gemm_ahead(hal_device *device,
 HAL_API hal_status hal_gemm_estimate(hal_device *device, const hal_gemm_description *description,
                                      double most_ns, HAL_OUT double *nanoseconds);
 
+/* Creates the plugin's attention for a description; types.h describes its bindings and scalars.
+ * Ownership: the caller's reference; the description may be freed. Threads: any.
+ * Errors: UNSUPPORTED if the plugin has no attention or declines the description,
+ * INVALID_ARGUMENT, COMPILE, OUT_OF_MEMORY, DEVICE_LOST. */
+HAL_API hal_status hal_kernel_create_attention(hal_device *device,
+                                               const hal_attention_description *description,
+                                               HAL_OUT hal_kernel **kernel);
+
 /* Adds a reference. Returns `kernel`.
  * Ownership: the new reference is the caller's.
  * Threads: any. Errors: none; null returns null. */

@@ -101,7 +101,7 @@ extern "C" {
  *  instance_destroy, device_open, device_close         | one thread at a time for an instance
  *  memory_*, external_info                             | any
  *  device_handle, queue_handle, kernel_handle          | any
- *  kernel_*, gemm, gemm_*, host_copy                   | any
+ *  kernel_*, gemm, gemm_*, attention, host_copy        | any
  *  queue_create, queue_import, device_can_access_peer  | any
  *  comm_backend, _id, _create, _poll, _abort           | any
  *  queue_destroy, comm_destroy                         | any, but one for an object
@@ -116,7 +116,8 @@ extern "C" {
  *  report                  | any, also the plugin's own threads | allocates; takes a lock
  *  fail                    | the thread of the call that fails  | copies the message
  *  cache_load, cache_store | the thread of device_open,        | reads or writes a file
- *                          | kernel_create, _native, gemm       |
+ *                          | kernel_create, _native, gemm,      |
+ *                          | attention                          |
  *  queue_reached           | any, until queue_destroy returns   | takes a lock for a moment
  *  queue_failed            | any, until queue_destroy returns   | copies; takes a lock
  *
@@ -356,8 +357,8 @@ struct hal_host {
      *   key           a hash of everything that decides the data, except plugin, build, driver and
      *                 architecture: hal adds those
      *   data, bytes   memory that the plugin frees with `release`
-     * Only inside device_open, kernel_create, kernel_create_native and gemm, on the thread that hal
-     * called them on; elsewhere the cache is empty.
+     * Only inside device_open, kernel_create, kernel_create_native, gemm and attention, on the
+     * thread that hal called them on; elsewhere the cache is empty.
      * Errors: NOT_FOUND. */
     hal_status (*cache_load)(const hal_host *host, const char *device_id, const uint64_t key[2],
                              void **data, uint64_t *bytes);
@@ -486,6 +487,19 @@ typedef struct hal_extension_gemm {
     hal_status (*gemm_workspace)(hal_plugin_device *device, const hal_gemm_description *description,
                                  uint64_t *workspace_bytes);
 } hal_extension_gemm;
+
+/* The plugin's own attention. */
+#define HAL_EXTENSION_ATTENTION "hal.attention"
+typedef struct hal_extension_attention {
+    uint32_t size;
+    uint32_t version; /* major in the high half, minor in the low half */
+
+    /* A kernel for attention.
+     *   description  see hal_attention_description, which has bindings, scalars and grid
+     * Errors: UNSUPPORTED declines it: portable kernels are used. */
+    hal_status (*attention)(hal_plugin_device *device, const hal_attention_description *description,
+                            hal_plugin_kernel **kernel);
+} hal_extension_attention;
 
 /* Devices of the plugin that access each other's memory. */
 #define HAL_EXTENSION_PEERS "hal.peers"
@@ -699,8 +713,8 @@ typedef struct hal_plugin {
     hal_status (*kernel_create)(hal_plugin_device *device, const hal_ir_kernel *ir,
                                 hal_plugin_kernel **kernel);
 
-    /* Destroys a kernel of kernel_create, kernel_create_native or gemm that no batch in
-     * flight names. */
+    /* Destroys a kernel of kernel_create, kernel_create_native, gemm or attention that no
+     * batch in flight names. */
     void (*kernel_destroy)(hal_plugin_device *device, hal_plugin_kernel *kernel);
 
     /* Creates an in-order timeline, which has reached 0. */

@@ -199,6 +199,34 @@ typedef struct hal_gemm_description {
     const hal_ir_kernel *epilogue;
 } hal_gemm_description;
 
+/* ---- Attention of a plugin: hal_kernel_create_attention ---- */
+
+/* Distances in elements: from a row of a matrix to the next, and from a matrix to the next along
+ * the two leading axes; 0 along an axis whose matrices are one. The elements of a row follow each
+ * other. */
+typedef struct hal_attention_strides {
+    int64_t row, batch, outer;
+} hal_attention_strides;
+
+/* y = softmax(scale q k^T) v, along the columns of the scores: matrices q of m rows and d columns,
+ * k n x d, v n x e and y m x e, of one type, each outer x batch of them. Scores, weights and their
+ * sums are F32 (F64 for F64); weights are rounded to the type before they are multiplied by v.
+ * Differences to the exact result are at most the bound in docs/attention.md.
+ *
+ * The kernel has the bindings 0: q, 1: k, 2: v, 3: y (write); and the scalar {double scale}, above
+ * 0. It is dispatched with a grid of 1, 1, 1. A causal row i has the columns up to i + n - m; a row
+ * without any column gives NaN. */
+typedef struct hal_attention_description {
+    uint32_t size;
+    hal_type type;
+    uint8_t causal;    /* 0 or 1 */
+    uint8_t precision; /* hal_gemm_precision, of both products */
+    uint8_t reserved;  /* 0 */
+    uint32_t batch, outer;
+    int64_t m, n, d, e;
+    hal_attention_strides q, k, v, y;
+} hal_attention_description;
+
 /* ---- Collectives, see hal/comm.h ---- */
 
 /* Sizes of send and recv in elements; N is the number of ranks. */

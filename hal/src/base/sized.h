@@ -13,6 +13,7 @@
  * smaller structures. A device's record may lack the reserved fields. */
 #define HAL_DEVICE_INFO_LEAST_BYTES HAL_BYTES_UP_TO(hal_device_info, max_loop_iterations)
 #define HAL_GEMM_DESCRIPTION_LEAST_BYTES HAL_BYTES_UP_TO(hal_gemm_description, epilogue)
+#define HAL_ATTENTION_DESCRIPTION_LEAST_BYTES HAL_BYTES_UP_TO(hal_attention_description, y)
 #define HAL_IR_KERNEL_LEAST_BYTES HAL_BYTES_UP_TO(hal_ir_kernel, names)
 #define HAL_MEMORY_HANDLE_LEAST_BYTES HAL_BYTES_UP_TO(hal_memory_handle, reserved)
 #define HAL_IR_LEAST_VERSION 1u

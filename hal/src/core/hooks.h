@@ -100,6 +100,8 @@ typedef struct hal_hooks {
     void (*buffer_exported)(const hal_buffer *buffer);
     void (*gemm_created)(const hal_kernel *kernel, const hal_gemm_description *description,
                          uint64_t workspace_bytes);
+    void (*attention_created)(const hal_kernel *kernel,
+                              const hal_attention_description *description);
     /* Errors: as object_use; INVALID_ARGUMENT for a binding that is too small. */
     hal_status (*dispatch)(const hal_kernel *kernel, const hal_range *bindings,
                            uint32_t binding_count);
@@ -240,6 +242,14 @@ static inline void hal_hook_gemm_created(const hal_kernel *kernel,
 {
     if (hal_hooks_on(HAL_HOOK_CALLS)) {
         hal_hooks_table()->gemm_created(kernel, description, workspace_bytes);
+    }
+}
+
+static inline void hal_hook_attention_created(const hal_kernel *kernel,
+                                              const hal_attention_description *description)
+{
+    if (hal_hooks_on(HAL_HOOK_CALLS)) {
+        hal_hooks_table()->attention_created(kernel, description);
     }
 }
 

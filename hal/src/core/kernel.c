@@ -42,6 +42,24 @@ static hal_status kernel_describe_gemm(hal_kernel *kernel, const hal_gemm_descri
     return HAL_OK;
 }
 
+static hal_status kernel_describe_attention(hal_kernel *kernel)
+{
+    static const char names[] = "attention\0q\0k\0v\0y";
+    enum { INPUTS = 3 };
+    kernel->names = malloc(sizeof names);
+    if (!kernel->names) {
+        return names_out_of_memory();
+    }
+    memcpy(kernel->names, names, sizeof names);
+    for (uint32_t i = 0; i <= INPUTS; i++) {
+        kernel->access[i] = i < INPUTS ? HAL_ACCESS_READ : HAL_ACCESS_WRITE;
+    }
+    kernel->binding_count = INPUTS + 1;
+    kernel->access[kernel->binding_count] = HAL_ACCESS_READ;
+    kernel->scalar_bytes = sizeof(double);
+    return HAL_OK;
+}
+
 static hal_status kernel_describe_ir(hal_kernel *kernel, const hal_ir_kernel *ir)
 {
     size_t bytes = strlen(ir->names + ir->name) + 1;
@@ -72,6 +90,9 @@ static hal_status plugin_compile(const hal_kernel *kernel, const hal_kernel_sour
     if (source->gemm) {
         return plugin->gemm(device->handle, source->gemm, handle, source->workspace_bytes);
     }
+    if (source->attention) {
+        return plugin->attention(device->handle, source->attention, &kernel->handle);
+    }
     if (source->code) {
         return plugin->kernel_create_native(device->handle, source->format, source->code,
                                             source->bytes, source->entry, source->ir, handle);
@@ -89,10 +110,11 @@ hal_kernel *hal_kernel_allocate(hal_device *device, const hal_kernel_source *sou
     atomic_init(&kernel->references, 1);
     hal_fence_set_init(&kernel->uses);
     kernel->device = device;
-    hal_status status = source->gemm ? kernel_describe_gemm(kernel, source->gemm)
-                                     : kernel_describe_ir(kernel, source->ir);
-    if (status == HAL_OK && !source->gemm && device->info.max_loop_iterations != 0 &&
-        hal_ir_has_scalar_loops(source->ir)) {
+    hal_status status = source->gemm        ? kernel_describe_gemm(kernel, source->gemm)
+                        : source->attention ? kernel_describe_attention(kernel)
+                                            : kernel_describe_ir(kernel, source->ir);
+    if (status == HAL_OK && !hal_kernel_source_is_described(source) &&
+        device->info.max_loop_iterations != 0 && hal_ir_has_scalar_loops(source->ir)) {
         status = hal_ir_kernel_copy(source->ir, &kernel->limited);
     }
     if (status != HAL_OK) {

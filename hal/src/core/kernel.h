@@ -36,7 +36,8 @@ struct hal_kernel {
     uint64_t compile_ns; /* that the compilation took */
 };
 
-/* The input of a kernel: exactly one of IR, code and GEMM description. Shown to hooks. */
+/* The input of a kernel: exactly one of IR, code and the description of a product or of attention.
+ * Shown to hooks. */
 typedef struct hal_kernel_source {
     const hal_ir_kernel *ir;    /* legalised; the signature of native code */
     const hal_ir_kernel *built; /* the IR, or the epilogue of a GEMM, before it was legalised */
@@ -46,7 +47,14 @@ typedef struct hal_kernel_source {
     const char *entry;
     const hal_gemm_description *gemm;
     uint64_t *workspace_bytes;
+    const hal_attention_description *attention;
 } hal_kernel_source;
+
+/* Whether it is a plugin's own kernel of a description, which no IR describes. */
+static inline bool hal_kernel_source_is_described(const hal_kernel_source *source)
+{
+    return source->gemm || source->attention;
+}
 
 /* Returns a kernel without a handle that holds a reference to the device. Null, with a message,
  * without host memory. */

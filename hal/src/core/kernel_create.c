@@ -1,5 +1,6 @@
 /* Creation of kernels: IR is verified and legalised, then looked up by its hash and compiled once
  * per device. */
+#include "attention_check.h"
 #include "gemm_check.h"
 #include "hooks.h"
 #include "kernel_cache.h"
@@ -314,7 +315,7 @@ static hal_status kernel_create_gemm(const creation *how, hal_device *device,
     }
     const hal_kernel_source source = {
         .gemm = &legal, .built = description->epilogue, .workspace_bytes = workspace_bytes};
-    /* GEMM kernels are not shared. */
+    /* Kernels of descriptions are not shared. */
     const hal_status status = hal_kernel_cache_get(device->kernels, NULL, &source, kernel);
     hal_ir_kernel_destroy(epilogue);
     return status;
@@ -340,6 +341,26 @@ static hal_status gemm_estimate(hal_device *device, const hal_gemm_description *
     return device->plugin->gemm_estimate
                ? device->plugin->gemm_estimate(device->handle, &legal, most_ns, nanoseconds)
                : HAL_OK;
+}
+
+static hal_status kernel_create_attention(hal_device *device,
+                                          const hal_attention_description *description,
+                                          hal_kernel **kernel)
+{
+    if (!kernel || !description) {
+        return hal_null_argument("hal_kernel_create_attention", !kernel ? "kernel" : "description");
+    }
+    *kernel = NULL;
+    hal_attention_description legal;
+    HAL_TRY(hal_device_check(device, "hal_kernel_create_attention"));
+    HAL_TRY(hal_attention_check(description, &legal));
+    if (!device->plugin->attention) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED,
+                        "hal_kernel_create_attention: the plugin of %s:%u has no attention",
+                        device->plugin->name, device->index);
+    }
+    return hal_kernel_cache_get(device->kernels, NULL, &(hal_kernel_source){.attention = &legal},
+                                kernel);
 }
 
 static hal_status report_created(hal_status status, hal_kernel **kernel)
@@ -446,6 +467,21 @@ hal_status hal_kernel_create_gemm_ahead(hal_device *device, const hal_gemm_descr
 {
     return gemm_create(&(creation){.function = "hal_kernel_create_gemm_ahead", .is_ahead = true},
                        device, description, kernel, workspace_bytes);
+}
+
+hal_status hal_kernel_create_attention(hal_device *device,
+                                       const hal_attention_description *description,
+                                       hal_kernel **kernel)
+{
+    hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create_attention");
+    if (status == HAL_OK) {
+        status = kernel_create_attention(device, description, kernel);
+        status = report_created(status, kernel);
+    }
+    if (status == HAL_OK) {
+        hal_hook_attention_created(*kernel, description);
+    }
+    return status;
 }
 
 hal_kernel *hal_kernel_retain(hal_kernel *kernel)

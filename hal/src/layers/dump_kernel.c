@@ -46,6 +46,24 @@ static void put_gemm(hal_payload *record, const hal_kernel_source *source)
     hal_payload_u64(record, *source->workspace_bytes);
 }
 
+static void put_attention(hal_payload *record, const hal_attention_description *d)
+{
+    const uint32_t kinds[5] = {d->type, d->causal, d->precision, d->batch, d->outer};
+    const int64_t sizes[4] = {d->m, d->n, d->d, d->e};
+    const hal_attention_strides *const strides[4] = {&d->q, &d->k, &d->v, &d->y};
+    for (uint32_t i = 0; i < 5; i++) {
+        hal_payload_u32(record, kinds[i]);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        hal_payload_u64(record, (uint64_t)sizes[i]);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        hal_payload_u64(record, (uint64_t)strides[i]->row);
+        hal_payload_u64(record, (uint64_t)strides[i]->batch);
+        hal_payload_u64(record, (uint64_t)strides[i]->outer);
+    }
+}
+
 void hal_dump_describe(hal_payload *record, const hal_kernel_source *source)
 {
     const hal_ir_kernel *ir = source->ir;
@@ -53,6 +71,10 @@ void hal_dump_describe(hal_payload *record, const hal_kernel_source *source)
         hal_payload_u32(record, HAL_DUMP_KERNEL_GEMM);
         hal_payload_string(record, "gemm");
         put_gemm(record, source);
+    } else if (source->attention) {
+        hal_payload_u32(record, HAL_DUMP_KERNEL_ATTENTION);
+        hal_payload_string(record, "attention");
+        put_attention(record, source->attention);
     } else if (source->code) {
         hal_payload_u32(record, HAL_DUMP_KERNEL_NATIVE);
         hal_payload_string(record, ir->names + ir->name);

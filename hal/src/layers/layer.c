@@ -224,6 +224,14 @@ static void gemm_created(const hal_kernel *kernel, const hal_gemm_description *d
     }
 }
 
+static void attention_created(const hal_kernel *kernel,
+                              const hal_attention_description *description)
+{
+    if (layer_is_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_attention_created(kernel, description);
+    }
+}
+
 static hal_status dispatch(const hal_kernel *kernel, const hal_range *bindings,
                            uint32_t binding_count)
 {
@@ -293,6 +301,7 @@ static const hal_hooks hooks = {
     .buffer_unmapped = buffer_unmapped,
     .buffer_exported = buffer_exported,
     .gemm_created = gemm_created,
+    .attention_created = attention_created,
     .dispatch = dispatch,
     .command_recorded = command_recorded,
     .host_access = host_access,

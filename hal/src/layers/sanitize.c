@@ -116,14 +116,15 @@ static hal_status kernel_instrument(hal_sanitize_device *device, const hal_ir_ke
     return hal_sanitize_reports_take(device, sizeof(hal_ir_report) * (sites + 1), &kernel->reports);
 }
 
-/* Native code has no checks, and a plugin's own products are refused for the portable ones. */
+/* Native code has no checks, and a plugin's own products and attention are refused for the portable
+ * ones. */
 static hal_status kernel_compiling(hal_event *event)
 {
     const hal_kernel_source *source = event->source;
     hal_sanitize_device *device = hal_map_get(&device_of, hal_map_key(event->device));
-    if (source->gemm) {
+    if (hal_kernel_source_is_described(source)) {
         return hal_host_services()->fail(hal_host_services(), HAL_ERROR_UNSUPPORTED,
-                                         "HAL_SANITIZE: the plugin's own products have no checks");
+                                         "HAL_SANITIZE: the plugin's own kernels have no checks");
     }
     if (!device || source->code) {
         return HAL_OK;

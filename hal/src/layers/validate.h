@@ -24,6 +24,8 @@ void hal_validate_buffer_labelled(const hal_buffer *buffer, const char *label);
 
 void hal_validate_gemm_created(const hal_kernel *kernel, const hal_gemm_description *description,
                                uint64_t workspace_bytes);
+void hal_validate_attention_created(const hal_kernel *kernel,
+                                    const hal_attention_description *description);
 hal_status hal_validate_dispatch(const hal_kernel *kernel, const hal_range *bindings,
                                  uint32_t binding_count);
 

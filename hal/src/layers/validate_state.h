@@ -59,11 +59,11 @@ typedef struct hal_queue_facts {
     uint64_t forgotten; /* the last dropped value */
 } hal_queue_facts;
 
-/* Bytes that the bindings of a matrix product need. */
-typedef struct hal_gemm_facts {
+/* Bytes that the bindings of a plugin's own product or attention need. */
+typedef struct hal_sizes_facts {
     uint32_t count;
     uint64_t bytes[4 + HAL_GEMM_MAX_INPUTS];
-} hal_gemm_facts;
+} hal_sizes_facts;
 
 struct hal_object {
     hal_object *next, *previous; /* among those that are not retired */
@@ -84,7 +84,7 @@ struct hal_object {
         void *facts;
         hal_buffer_facts *buffer;
         hal_queue_facts *queue;
-        hal_gemm_facts *gemm;
+        hal_sizes_facts *sizes;
     } known;
 };
 

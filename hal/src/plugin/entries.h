@@ -28,6 +28,7 @@
     X(timing, HAL_EXTENSION_TIMING)               \
     X(native, HAL_EXTENSION_NATIVE)               \
     X(gemm, HAL_EXTENSION_GEMM)                   \
+    X(attention, HAL_EXTENSION_ATTENTION)         \
     X(peers, HAL_EXTENSION_PEERS)                 \
     X(host_copy, HAL_EXTENSION_HOST_COPY)         \
     X(faults, HAL_EXTENSION_FAULTS)               \
@@ -47,6 +48,7 @@
     X(gemm, gemm)                          \
     X(gemm, gemm_estimate)                 \
     X(gemm, gemm_workspace)                \
+    X(attention, attention)                \
     X(peers, device_can_access_peer)       \
     X(host_copy, host_copy)                \
     X(faults, queue_fail_next)             \

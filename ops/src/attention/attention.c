@@ -3,6 +3,7 @@
 
 #include "blocks.h"
 #include "fused.h"
+#include "native.h"
 
 #include <ops/index.h>
 
@@ -144,11 +145,18 @@ hal_status ops_attention_check_output(const ops_attention_call *a, const char *n
 
 /* ---- Forms ---- */
 
-/* The kernel where its model says that it takes less time than the blocks. */
+/* The plugin's kernel where it has one; else the portable one where its model says that it takes
+ * less time than the blocks. */
 static hal_status record_form(const ops_attention_call *a)
 {
     ops_attention_work work;
     const uint32_t form = a->options.form;
+    if (ops_attention_native_fits(a)) {
+        const hal_status status = ops_attention_native_record(a);
+        if (status != HAL_ERROR_UNSUPPORTED) {
+            return status;
+        }
+    }
     const bool has_kernel = form != OPS_ATTENTION_BLOCKS && ops_attention_fused_plan(a, &work);
     if (has_kernel && (form == OPS_ATTENTION_KERNEL || ops_attention_fused_is_faster(a, &work))) {
         return ops_attention_fused_record(a, &work);

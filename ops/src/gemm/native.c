@@ -200,18 +200,6 @@ static hal_status kernel_find(ops_context *context, const ops_product *p, ops_ge
                : HAL_OK;
 }
 
-/* The range of a tensor's elements; empty for one without elements. */
-static hal_range tensor_range(const ops_tensor *tensor)
-{
-    int64_t first, end;
-    uint64_t size = hal_type_size(tensor->type);
-    if (ops_tensor_get_element_count(tensor) == 0) {
-        return (hal_range){NULL, 0, 0};
-    }
-    ops_span(tensor, &first, &end);
-    return (hal_range){tensor->buffer, (uint64_t)first * size, (uint64_t)(end - first) * size};
-}
-
 /* Gives the operands of the bits `copied` the strides of their copies, of `counts` elements. */
 static void operands_align(ops_product *p, uint32_t copied, int64_t counts[2])
 {
@@ -361,12 +349,12 @@ static hal_status kernel_record(ops_context *context, const ops_product *p, cons
     const uint32_t grid[3] = {1, 1, 1}, count = 4 + p->options->input_count;
     const double scalars[2] = {p->options->alpha, p->options->beta};
     hal_range ranges[4 + OPS_GEMM_MAX_INPUTS];
-    ranges[0] = tensor_range(p->a.tensor);
-    ranges[1] = tensor_range(p->b.tensor);
-    ranges[2] = tensor_range(p->c.tensor);
+    ranges[0] = ops_tensor_range(p->a.tensor);
+    ranges[1] = ops_tensor_range(p->b.tensor);
+    ranges[2] = ops_tensor_range(p->c.tensor);
     ranges[3] = (hal_range){workspace, 0, workspace ? entry->workspace_bytes : 0};
     for (uint32_t i = 0; i < p->options->input_count; i++) {
-        ranges[4 + i] = tensor_range(p->inputs[i].tensor);
+        ranges[4 + i] = ops_tensor_range(p->inputs[i].tensor);
     }
     if (keep && !workspace) {
         ops_product_dispatch dispatch;

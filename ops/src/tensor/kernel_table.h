@@ -31,7 +31,8 @@ enum {
     OPS_FAMILY_SORT_TOP,
     OPS_FAMILY_SCATTER_IN_TURN,
     OPS_FAMILY_UNFOLD,
-    OPS_FAMILY_DEPTHWISE
+    OPS_FAMILY_DEPTHWISE,
+    OPS_FAMILY_NATIVE_ATTENTION
 };
 
 /* Everything that the text of a kernel depends on, as bytes; equal keys share a kernel. A key

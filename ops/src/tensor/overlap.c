@@ -130,6 +130,17 @@ bool ops_same_view(const ops_tensor *x, const ops_tensor *y)
     return true;
 }
 
+hal_range ops_tensor_range(const ops_tensor *tensor)
+{
+    int64_t first, end;
+    const uint64_t size = hal_type_size(tensor->type);
+    if (ops_tensor_get_element_count(tensor) == 0) {
+        return (hal_range){NULL, 0, 0};
+    }
+    ops_span(tensor, &first, &end);
+    return (hal_range){tensor->buffer, (uint64_t)first * size, (uint64_t)(end - first) * size};
+}
+
 bool ops_spans_meet(const ops_tensor *x, const ops_tensor *y)
 {
     if (!x->buffer || x->buffer != y->buffer || ops_tensor_get_element_count(x) == 0 ||

@@ -13,6 +13,9 @@ bool ops_elements_overlap(const ops_tensor *tensor);
 /* Whether both have the same elements at the same places, x broadcast to y's shape. */
 bool ops_same_view(const ops_tensor *x, const ops_tensor *y);
 
+/* The range of a tensor's elements; empty for one without elements. */
+hal_range ops_tensor_range(const ops_tensor *tensor);
+
 /* Whether the ranges of memory that two tensors span have bytes in common. */
 bool ops_spans_meet(const ops_tensor *x, const ops_tensor *y);
 

@@ -278,7 +278,7 @@ static void write_header(const cuda_lowering *l, const cuda_gemm_key *key, kit_t
 {
     const cuda_fma_tile *tile = cuda_fma_tile_of(key);
     kit_text_add(text, ".version 8.0\n.target sm_90\n.address_size 64\n");
-    cuda_gemm_write_wait_header(text, key);
+    cuda_gemm_write_wait_header(text, key->wait_seconds);
     kit_text_add(text,
                  ".extern .shared .align 16 .b8 shared[];\n"
                  ".visible .entry hal_kernel(.param .align 64 .b8 block[%zu])\n"

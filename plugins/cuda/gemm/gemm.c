@@ -10,6 +10,7 @@
 #include "gemm/wgmma.h"
 #include "kernel.h"
 #include "capability.h"
+#include "modules.h"
 
 #include <kit/hash.h>
 #include <stdio.h>
@@ -135,13 +136,13 @@ static uint32_t shared_bytes(const cuda_gemm_key *key)
 /* Clusters of a kernel that are on the device at once. More would wait until the first ones have
  * multiplied all their tiles. */
 static uint32_t cluster_count(const hal_plugin_device *device, const cuda_gemm_key *key,
-                              const hal_plugin_kernel *kernel)
+                              cuda_function function)
 {
     const cuda_launch_attribute attribute = {.kind = CUDA_LAUNCH_CLUSTER,
                                              .value = {cuda_gemm_cluster(key), 1, 1}};
     const cuda_launch_config config = {.grid = {cuda_gemm_cluster(key), 1, 1},
                                        .group = {CUDA_GEMM_THREADS, 1, 1},
-                                       .shared_bytes = kernel->dynamic_shared,
+                                       .shared_bytes = shared_bytes(key),
                                        .attributes = &attribute,
                                        .attribute_count = 1};
     int count = 0;
@@ -149,79 +150,20 @@ static uint32_t cluster_count(const hal_plugin_device *device, const cuda_gemm_k
         return device->units;
     }
     if (!cuda_functions()->cuOccupancyMaxActiveClusters ||
-        cuda_functions()->cuOccupancyMaxActiveClusters(&count, kernel->function, &config) != 0 ||
+        cuda_functions()->cuOccupancyMaxActiveClusters(&count, function, &config) != 0 ||
         count < 1) {
         return 1;
     }
     return (uint32_t)count;
 }
 
-/* The module of a hash, or null. The caller holds the lock. */
-static cuda_gemm_module *module_listed(const hal_plugin_device *device, const uint64_t hash[2])
-{
-    cuda_gemm_module *module = device->gemm_modules;
-    while (module && (module->key[0] != hash[0] || module->key[1] != hash[1])) {
-        module = module->next;
-    }
-    return module;
-}
-
-/* The caller holds the lock. */
-static void module_unlist(hal_plugin_device *device, cuda_gemm_module *module)
-{
-    cuda_gemm_module **at = &device->gemm_modules;
-    while (*at != module) {
-        at = &(*at)->next;
-    }
-    *at = module->next;
-    free(module);
-}
-
-/* Compiles a listed module without the lock, so that several threads compile. One that fails is not
- * listed any more. The caller holds the lock, which is free meanwhile. */
-static hal_status module_compile(hal_plugin_device *device, const cuda_gemm_key *key,
-                                 cuda_gemm_module *module)
-{
-    hal_plugin_kernel loaded = {.dynamic_shared = shared_bytes(key)};
-    const cuda_kernel_source source = {
-        .name = "gemm", .write = gemm_write, .what = key, .key = {module->key[0], module->key[1]}};
-    pthread_mutex_unlock(&device->gemm_lock);
-    const hal_status status = cuda_kernel_compile(device, &source, &loaded);
-    const uint32_t clusters = status == HAL_OK ? cluster_count(device, key, &loaded) : 0;
-    pthread_mutex_lock(&device->gemm_lock);
-    module->module = loaded.module;
-    module->function = loaded.function;
-    module->clusters = clusters;
-    module->is_made = true;
-    if (status != HAL_OK) {
-        module_unlist(device, module);
-    }
-    pthread_cond_broadcast(&device->gemm_made);
-    return status;
-}
-
 /* Finds the module of a key or makes it. The context is current. */
 static hal_status module_find(hal_plugin_device *device, const cuda_gemm_key *key,
-                              const cuda_gemm_module **found)
+                              const cuda_shared_module **found)
 {
-    uint64_t hash[2];
-    hal_status status = HAL_OK;
-    key_hash(key, hash);
-    pthread_mutex_lock(&device->gemm_lock);
-    cuda_gemm_module *module;
-    while ((module = module_listed(device, hash)) != NULL && !module->is_made) {
-        pthread_cond_wait(&device->gemm_made, &device->gemm_lock);
-    }
-    if (!module && (module = calloc(1, sizeof *module)) != NULL) {
-        *module = (cuda_gemm_module){.key = {hash[0], hash[1]}, .next = device->gemm_modules};
-        device->gemm_modules = module;
-        status = module_compile(device, key, module);
-    } else if (!module) {
-        status = kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: gemm: no host memory");
-    }
-    pthread_mutex_unlock(&device->gemm_lock);
-    *found = status == HAL_OK ? module : NULL;
-    return status;
+    cuda_kernel_source source = {.name = "gemm", .write = gemm_write, .what = key};
+    key_hash(key, source.key);
+    return cuda_modules_find(device, &source, shared_bytes(key), found);
 }
 
 static void plan_log(const hal_gemm_description *d, const cuda_gemm_plan *plan, uint32_t groups)
@@ -308,7 +250,7 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
     hal_status status = HAL_OK;
     hal_plugin_kernel *made = calloc(1, sizeof *made);
     struct cuda_gemm_launch *launch = aligned_alloc(64, sizeof *launch);
-    const cuda_gemm_module *module = NULL;
+    const cuda_shared_module *module = NULL;
     if (!made || !launch) {
         status = kit_fail(HAL_ERROR_OUT_OF_MEMORY, "cuda: gemm: no host memory");
     } else {
@@ -321,7 +263,8 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
             status = module_find(device, &plan.key, &module);
         }
         if (status == HAL_OK) {
-            const uint32_t tiles = launch->block.tiles, most = module->clusters;
+            const uint32_t tiles = launch->block.tiles;
+            const uint32_t most = cluster_count(device, &plan.key, module->function);
             launch->groups = plan.key.tile > 0
                                  ? plan.groups
                                  : (tiles < most ? tiles : most) * cuda_gemm_cluster(&plan.key);
@@ -352,20 +295,4 @@ hal_status cuda_gemm(hal_plugin_device *device, const hal_gemm_description *desc
     *kernel = made;
     *workspace_bytes = plan_workspace(&plan);
     return HAL_OK;
-}
-
-void cuda_gemm_forget(hal_plugin_device *device, bool lost)
-{
-    const bool unloads = !lost && device->gemm_modules && cuda_context_push(device) == HAL_OK;
-    while (device->gemm_modules) {
-        cuda_gemm_module *module = device->gemm_modules;
-        device->gemm_modules = module->next;
-        if (unloads) {
-            cuda_functions()->cuModuleUnload(module->module);
-        }
-        free(module);
-    }
-    if (unloads) {
-        cuda_context_pop();
-    }
 }

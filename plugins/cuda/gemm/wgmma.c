@@ -353,7 +353,7 @@ static void write_header(const cuda_lowering *l, const cuda_gemm_key *key, kit_t
 {
     kit_text_add(text, ".version %s\n.target sm_90a\n.address_size 64\n",
                  cuda_gemm_cluster(key) > 1 ? "8.6" : "8.0");
-    cuda_gemm_write_wait_header(text, key);
+    cuda_gemm_write_wait_header(text, key->wait_seconds);
     kit_text_add(text,
                  ".extern .shared .align 1024 .b8 shared[];\n"
                  ".visible .entry hal_kernel(.param .align 64 .b8 block[%zu])\n"

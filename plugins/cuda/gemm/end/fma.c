@@ -231,9 +231,9 @@ static void write_await_partials(kit_text *t, const cuda_gemm_key *key)
     write_share_begin(t);
     kit_text_add(t, "setp.ge.u32 %%p, %%x0, %%end;\n@%%p bra FLAGGED;\n");
     write_flag_place(t, "%other");
-    cuda_gemm_write_wait_begin(t, key, "WAIT_FLAG");
+    cuda_gemm_write_wait_begin(t, key->wait_seconds, "WAIT_FLAG");
     kit_text_add(t, "ld.acquire.gpu.global.u32 %%x0, [%%flag];\nsetp.ne.u32 %%done, %%x0, 0;\n");
-    cuda_gemm_write_wait_end(t, key, "WAIT_FLAG");
+    cuda_gemm_write_wait_end(t, key->wait_seconds, "WAIT_FLAG");
     kit_text_add(t, "mov.u32 %%x0, 0;\nst.relaxed.gpu.global.u32 [%%flag], %%x0;\n"
                     "FLAGGED:\nbar.sync 0;\n");
 }

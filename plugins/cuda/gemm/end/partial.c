@@ -179,13 +179,13 @@ static void write_join(kit_text *t, const cuda_gemm_key *key)
                  SLICES, 1 << WRITTEN, SLICES, WRITTEN, COUNT, all, key->split);
     kit_text_add(t, "TELL:\nfence.acq_rel.gpu;\nred.relaxed.gpu.global.add.u32 [%%state], %u;\n",
                  1 << WRITTEN);
-    cuda_gemm_write_wait_begin(t, key, "WAIT_WRITTEN");
+    cuda_gemm_write_wait_begin(t, key->wait_seconds, "WAIT_WRITTEN");
     kit_text_add(t,
                  "ld.relaxed.gpu.global.u32 %%word, [%%state];\n"
                  "shr.u32 %%x0, %%word, %u;\nand.b32 %%x0, %%x0, %u;\n"
                  "setp.eq.u32 %%done, %%x0, %u;\n",
                  WRITTEN, COUNT, key->split);
-    cuda_gemm_write_wait_end(t, key, "WAIT_WRITTEN");
+    cuda_gemm_write_wait_end(t, key->wait_seconds, "WAIT_WRITTEN");
     kit_text_add(t,
                  "fence.acq_rel.gpu;\nshr.u32 %%x0, %%word, %u;\nnot.b32 %%x1, %%x0;\nsub.u32 "
                  "%%x2, 0, %%x1;\n"

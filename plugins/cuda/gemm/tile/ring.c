@@ -163,10 +163,10 @@ uint32_t cuda_gemm_slices_word(const cuda_gemm_key *key)
 void cuda_gemm_write_wait(kit_text *t, const cuda_gemm_key *key, const char *name,
                           const char *barrier, const char *parity, bool cluster)
 {
-    cuda_gemm_write_wait_begin(t, key, name);
+    cuda_gemm_write_wait_begin(t, key->wait_seconds, name);
     kit_text_add(t, "mbarrier.try_wait.parity%s.shared::cta.b64 %%done, [%s], %s;\n",
                  cluster ? ".relaxed.cluster" : "", barrier, parity);
-    cuda_gemm_write_wait_end(t, key, name);
+    cuda_gemm_write_wait_end(t, key->wait_seconds, name);
     if (cluster) {
         kit_text_add(t, "fence.acquire.sync_restrict::shared::cluster.cluster;\n");
     }

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-void cuda_gemm_write_wait_header(kit_text *text, const cuda_gemm_key *key)
+void cuda_gemm_write_wait_header(kit_text *text, uint8_t seconds)
 {
-    if (key->wait_seconds > 0) {
+    if (seconds > 0) {
         kit_text_add(text, ".extern .func __assertfail(.param .b64 text, .param .b64 file, "
                            ".param .b32 line, .param .b64 function, .param .b64 size);\n");
     }
@@ -20,9 +20,9 @@ static void write_string(kit_text *t, const char *name, const char *string)
     kit_text_add(t, "0};\n");
 }
 
-void cuda_gemm_write_wait_begin(kit_text *t, const cuda_gemm_key *key, const char *name)
+void cuda_gemm_write_wait_begin(kit_text *t, uint8_t seconds, const char *name)
 {
-    if (key->wait_seconds > 0) {
+    if (seconds > 0) {
         kit_text_add(t, "{\n.reg .b64 %%since, %%now;\n.reg .pred %%early;\n"
                         "mov.u64 %%since, %%globaltimer;\n");
         write_string(t, "message", name);
@@ -31,9 +31,9 @@ void cuda_gemm_write_wait_begin(kit_text *t, const cuda_gemm_key *key, const cha
     kit_text_add(t, "%s:\n", name);
 }
 
-void cuda_gemm_write_wait_end(kit_text *t, const cuda_gemm_key *key, const char *name)
+void cuda_gemm_write_wait_end(kit_text *t, uint8_t seconds, const char *name)
 {
-    if (key->wait_seconds == 0) {
+    if (seconds == 0) {
         kit_text_add(t, "@!%%done bra %s;\n", name);
         return;
     }
@@ -49,5 +49,5 @@ void cuda_gemm_write_wait_end(kit_text *t, const cuda_gemm_key *key, const char 
                  "st.param.b64 [size], 1;\n"
                  "call.uni __assertfail, (text, file, line, function, size);\n}\ntrap;\n"
                  "%s_ENDED:\n}\n",
-                 name, key->wait_seconds, name, name);
+                 name, seconds, name, name);
 }

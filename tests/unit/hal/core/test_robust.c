@@ -99,6 +99,7 @@ DEVICE_TEST(null_handles_are_named)
     null_is_named(hal_kernel_create(device, NULL, NULL), "kernel");
     null_is_named(hal_kernel_create_native(device, NULL, "", 0, "", NULL, &made_kernel), "format");
     null_is_named(hal_kernel_create_gemm(device, NULL, &made_kernel, NULL), "description");
+    null_is_named(hal_kernel_create_attention(device, NULL, &made_kernel), "description");
     null_is_named(hal_graph_begin(NULL), "queue");
     null_is_named(hal_graph_end(NULL, NULL, 0, &graph), "queue");
     null_is_named(hal_graph_launch(NULL, NULL, NULL, 0), "queue");

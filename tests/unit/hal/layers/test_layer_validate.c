@@ -395,6 +395,43 @@ TEST(products_too_large)
     hal_queue_destroy(queue);
 }
 
+TEST(attention_has_room)
+{
+    hal_device *device = mock_open("mock");
+    hal_queue *queue = mock_queue(device);
+    hal_attention_description description = mock_attention();
+    hal_kernel *kernel = NULL;
+    assert_ok(hal_kernel_create_attention(device, &description, &kernel));
+    /* Two matrices of queries and of the result, one of keys and of values. */
+    const uint64_t bytes[4] = {2 * 5 * 8 * 4, 7 * 8 * 4, 7 * 8 * 4, 2 * 5 * 8 * 4};
+    static const char *const names[4] = {"q", "k", "v", "y"};
+    const double scale = 1;
+    const uint32_t grid[3] = {1, 1, 1};
+    hal_buffer *buffers[4];
+    hal_range ranges[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        buffers[i] = i < 3 ? filled(device, queue, names[i], 512) : labelled(device, "y", 512);
+        ranges[i] = (hal_range){buffers[i], 0, bytes[i]};
+    }
+    assert_silent(assert_int_equal(
+        hal_queue_dispatch(queue, kernel, grid, ranges, 4, &scale, sizeof scale), HAL_OK));
+    for (uint32_t i = 0; i < 4; i++) {
+        char words[32];
+        snprintf(words, sizeof words, "attention, binding %u (\"%s\")", i, names[i]);
+        ranges[i].length -= 4;
+        assert_found(assert_int_equal(
+                         hal_queue_dispatch(queue, kernel, grid, ranges, 4, &scale, sizeof scale),
+                         HAL_ERROR_INVALID_ARGUMENT),
+                     words, "bytes of the description");
+        ranges[i].length += 4;
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        hal_buffer_release(buffers[i]);
+    }
+    hal_kernel_release(kernel);
+    hal_queue_destroy(queue);
+}
+
 static void *wait_for_ever(void *queue)
 {
     hal_queue_wait(queue, HAL_WAIT_FOREVER);

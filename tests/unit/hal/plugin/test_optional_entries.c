@@ -119,6 +119,49 @@ TEST_WITH(without_gemm_there_is_no_native_product, reset, NULL)
     hal_device_release(device);
 }
 
+TEST_WITH(without_attention_there_is_none, reset, NULL)
+{
+    hal_device *device = mock_open("mock");
+    hal_attention_description description = mock_attention();
+    hal_kernel *kernel = NULL;
+    assert_ok(hal_kernel_create_attention(device, &description, &kernel));
+    assert_string_equal(hal_kernel_get_name(kernel), "attention");
+    hal_kernel_release(kernel);
+    description.m = 1001;
+    assert_int_equal(hal_kernel_create_attention(device, &description, &kernel),
+                     HAL_ERROR_UNSUPPORTED);
+    assert_null(kernel);
+    description.m = 5;
+    table_of(device)->attention = NULL;
+    assert_fails(hal_kernel_create_attention(device, &description, &kernel), HAL_ERROR_UNSUPPORTED,
+                 "has no attention");
+    hal_device_release(device);
+}
+
+TEST_WITH(attention_is_checked, reset, NULL)
+{
+    hal_device *device = mock_open("mock");
+    hal_kernel *kernel = NULL;
+    hal_attention_description wrong[7];
+    static const char *const names[7] = {".type",  ".causal", ".precision", ".m",
+                                         ".batch", ".v",      ".size"};
+    for (uint32_t i = 0; i < 7; i++) {
+        wrong[i] = mock_attention();
+    }
+    wrong[0].type = HAL_TYPE_I32;
+    wrong[1].causal = 2;
+    wrong[2].precision = HAL_GEMM_NORMWISE;
+    wrong[3].m = 0;
+    wrong[4].batch = 0;
+    wrong[5].v.batch = -1;
+    wrong[6].size = 8;
+    for (uint32_t i = 0; i < 7; i++) {
+        assert_fails(hal_kernel_create_attention(device, &wrong[i], &kernel),
+                     HAL_ERROR_INVALID_ARGUMENT, names[i]);
+    }
+    hal_device_release(device);
+}
+
 /* Between two devices: the first word of the target, and how often the plugin was asked. */
 static uint32_t transferred(hal_device *from, hal_device *to, uint32_t pattern, uint32_t *asked)
 {

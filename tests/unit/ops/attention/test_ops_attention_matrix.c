@@ -3,6 +3,8 @@
 #include "mock_fixture.h"
 #include "ops_fixture.h"
 
+#include "core/device.h"
+
 #include <ops/attention.h>
 
 typedef struct trial {
@@ -333,10 +335,73 @@ static void elements(void **state)
                   .gap = 1});
 }
 
+static hal_attention_description asked[8];
+static uint32_t asked_count;
+
+static hal_status declining(hal_plugin_device *device, const hal_attention_description *d,
+                            hal_plugin_kernel **kernel)
+{
+    assert_true(asked_count < 8);
+    asked[asked_count++] = *d;
+    *kernel = NULL;
+    return HAL_ERROR_UNSUPPORTED;
+}
+
+static uint32_t asks(trial t)
+{
+    const uint32_t before = asked_count;
+    keeps(t);
+    return asked_count - before;
+}
+
+/* What the plugin is asked for: once for each shape, of aligned rows or of their copies. */
+static void native(void **state)
+{
+    hal_plugin_entries *table = &test_device->module->table;
+    const hal_plugin_entries whole = *table;
+    trial t = {.type = HAL_TYPE_F16,
+               .heads = 3,
+               .groups = 2,
+               .m = 5,
+               .n = 40,
+               .d = 24,
+               .e = 16,
+               .causal = 1};
+    table->attention = declining;
+    assert_int_equal(asks(t), 1);
+    assert_int_equal(asks(t), 0);
+    const hal_attention_description *d = &asked[0];
+    assert_int_equal(d->type, HAL_TYPE_F16);
+    assert_true(d->causal == 1 && d->precision == HAL_GEMM_FAST);
+    assert_true(d->batch == 3 && d->outer == 2 && d->m == 5 && d->n == 40 && d->d == 24);
+    assert_true(d->q.row == 24 && d->q.batch == 5 * 24 && d->q.outer == 15 * 24);
+    assert_true(d->k.row == 24 && d->k.batch == 0 && d->k.outer == 40 * 24);
+    assert_true(d->v.row == 16 && d->v.batch == 0 && d->v.outer == 40 * 16);
+    assert_true(d->y.row == 16 && d->y.batch == 5 * 16 && d->y.outer == 15 * 16);
+    t.gap = 1; /* copies have the description of the first call */
+    assert_int_equal(asks(t), 0);
+    t.gap = 8;
+    assert_true(asks(t) == 1 && asked[1].q.row == 32 && asked[1].y.row == 24);
+    t.gap = 0;
+    t.m = 1; /* heads that share keys are rows */
+    assert_int_equal(asks(t), 1);
+    d = &asked[2];
+    assert_true(d->batch == 1 && d->outer == 2 && d->m == 3 && d->causal == 0);
+    assert_true(d->q.row == 24 && d->q.outer == 3 * 24 && d->y.row == 16 && d->k.outer == 960);
+    t.m = 5;
+    t.mask = HAL_TYPE_BOOL;
+    assert_int_equal(asks(t), 0);
+    t.mask = HAL_TYPE_NONE;
+    t.d = 20;
+    assert_int_equal(asks(t), 0);
+    *table = whole;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(masks_and_types), cmocka_unit_test(heads),
-                                       cmocka_unit_test(elements), cmocka_unit_test(gradients)};
+                                       cmocka_unit_test(elements), cmocka_unit_test(native),
+                                       cmocka_unit_test(gradients)};
     const struct CMUnitTest few[] = {cmocka_unit_test(heads), cmocka_unit_test(gradients)};
     return cmocka_run_group_tests_name("large", tests, open_large, close_context) +
            cmocka_run_group_tests_name("small", few, open_small, close_context) +

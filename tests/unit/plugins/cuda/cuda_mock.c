@@ -673,13 +673,23 @@ cuda_result cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *add
                                    int swizzle, int promotion, int fill)
 {
     cuda_mock_map made = {.address = address, .type = type};
-    if (depth == 0 || rank != 3 || steps[0] != 1 || interleave != 0 || swizzle != 3 ||
-        promotion != 3 || fill != 0 || strides[0] % 16 != 0 || strides[1] % 16 != 0) {
+    if (depth == 0 || rank < 3 || rank > 4 || steps[0] != 1 || interleave != 0 || swizzle != 3 ||
+        promotion != 3 || fill != 0) {
         return 1;
     }
-    memcpy(made.extents, extents, sizeof made.extents);
-    memcpy(made.strides, strides, sizeof made.strides);
-    memcpy(made.box, box, sizeof made.box);
+    for (uint32_t i = 0; i < rank; i++) {
+        made.extents[i] = extents[i];
+        made.box[i] = box[i];
+        if (extents[i] == 0 || box[i] == 0 || box[i] > 256) {
+            return 1;
+        }
+    }
+    for (uint32_t i = 0; i + 1 < rank; i++) {
+        made.strides[i] = strides[i];
+        if (strides[i] == 0 || strides[i] % 16 != 0 || strides[i] >= UINT64_C(1) << 40) {
+            return 1;
+        }
+    }
     memcpy(map, &made, sizeof made);
     return 0;
 }

@@ -20,8 +20,8 @@ typedef struct cuda_mock_launch {
 /* What the mock keeps of a tensor map, at its start. */
 typedef struct cuda_mock_map {
     void *address;
-    uint64_t extents[3], strides[2];
-    uint32_t box[3];
+    uint64_t extents[4], strides[3];
+    uint32_t box[4];
     int type;
 } cuda_mock_map;
 

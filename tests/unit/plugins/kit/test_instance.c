@@ -209,6 +209,7 @@ TEST(extensions)
 {
     const hal_plugin *table = create(HAL_PLUGIN_ABI, &complete);
     assert_null(table->query_extension(made, HAL_EXTENSION_GEMM, 1));
+    assert_null(table->query_extension(made, HAL_EXTENSION_ATTENTION, 1));
     assert_null(table->query_extension(made, "somebody.else", 1));
     table->instance_destroy(made);
 }
