@@ -18,6 +18,8 @@ enum {
     VECTOR = 8, /* elements of 16 bytes */
     STEP = 16,  /* of a product */
     SECTION_BYTES = 25 << 20,
+    FEW_ROUNDS = 6,
+    HALF_SHARED = 113 << 10, /* of a compute unit */
     MANY_ROWS = 4096 /* of short heads, from which on groups of three warpgroups are faster */
 };
 
@@ -96,8 +98,11 @@ static void choose(const hal_plugin_device *device, const hal_attention_descript
     key->d = round_head(d->d);
     key->e = round_head(d->e);
     key->wait_seconds = device->gemm_wait;
-    key->warpgroups = widest > 64 ? 2 : d->m >= MANY_ROWS ? 3 : 1;
-    key->keys = widest <= 128 ? 128 : widest <= 192 ? 96 : 64;
+    key->warpgroups = widest > 128                                  ? 2
+                      : widest <= 64 && d->m >= MANY_ROWS           ? 3
+                      : widest <= 64 || d->m <= CUDA_ATTENTION_BAND ? 1
+                                                                    : 2;
+    key->keys = widest <= 128 ? 128 : widest <= 192 ? 96 : 80;
     key->split = split_choose(device, d, key);
 }
 
@@ -194,16 +199,17 @@ static hal_status module_find(hal_plugin_device *device, const cuda_attention_ke
     return cuda_modules_find(device, &source, cuda_attention_shared_bytes(key), module);
 }
 
-/* One for each compute unit, which copies for the next tile before the present one ends, is up to 3
- * % faster where all tiles take the same time; else one for each tile. */
+/* As many as are on the device at once, which copy for their next tile before the present one ends,
+ * are up to 20 % faster where each has few tiles; else one for each tile, as the device balances
+ * many ones better. */
 static uint32_t group_count(const hal_plugin_device *device, const cuda_attention_key *key,
                             uint32_t tiles)
 {
-    if (key->split > 1) {
-        return tiles * key->split;
-    }
-    const bool is_even = !key->causal && key->warpgroups == 2 && key->keys == 128;
-    return is_even && tiles > device->units ? device->units : tiles;
+    const bool are_two = cuda_attention_shared_bytes(key) <= HALF_SHARED;
+    const uint32_t most = device->units * (key->warpgroups == 1 && are_two ? 2 : 1);
+    const bool is_kept = key->split == 1 && key->warpgroups < 3 && key->keys == 128 &&
+                         tiles > most && tiles / most < FEW_ROUNDS;
+    return is_kept ? most : tiles * key->split;
 }
 
 hal_status cuda_attention(hal_plugin_device *device, const hal_attention_description *d,

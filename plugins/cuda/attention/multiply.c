@@ -17,10 +17,13 @@ static uint32_t units(uint32_t bytes)
     return bytes / 16;
 }
 
+/* Of what begins at %x0. In a cluster the address has the group's rank in high bits. */
 static void write_descriptor(kit_text *t, const char *name, uint32_t boxes_apart)
 {
-    kit_text_add(t, "shr.u32 %%x0, %%x0, 4;\ncvt.u64.u32 %s, %%x0;\nor.b64 %s, %s, %llu;\n", name,
-                 name, name, (unsigned long long)descriptor(boxes_apart));
+    kit_text_add(t,
+                 "and.b32 %%x0, %%x0, 0x3ffff;\nshr.u32 %%x0, %%x0, 4;\n"
+                 "cvt.u64.u32 %s, %%x0;\nor.b64 %s, %s, %llu;\n",
+                 name, name, name, (unsigned long long)descriptor(boxes_apart));
 }
 
 static void write_registers(kit_text *t, const char *name, uint32_t first, uint32_t count)
