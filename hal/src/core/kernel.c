@@ -91,7 +91,7 @@ static hal_status plugin_compile(const hal_kernel *kernel, const hal_kernel_sour
         return plugin->gemm(device->handle, source->gemm, handle, source->workspace_bytes);
     }
     if (source->attention) {
-        return plugin->attention(device->handle, source->attention, &kernel->handle);
+        return plugin->attention(device->handle, source->attention, handle);
     }
     if (source->code) {
         return plugin->kernel_create_native(device->handle, source->format, source->code,
