@@ -143,7 +143,8 @@ hal_status cuda_kernel_compile(hal_plugin_device *device, const cuda_kernel_sour
     const hal_host *host = kit_host();
     uint64_t bytes = 0;
     void *cubin = NULL;
-    if (host->cache_load(host, device->id, source->key, &cubin, &bytes) == HAL_OK) {
+    if (!source->loads_text &&
+        host->cache_load(host, device->id, source->key, &cubin, &bytes) == HAL_OK) {
         /* Code that the driver rejects is made again. */
         const hal_status status = kernel_load_module(kernel, cubin, CUDA_ENTRY);
         host->release(host, cubin);
@@ -157,7 +158,8 @@ hal_status cuda_kernel_compile(hal_plugin_device *device, const cuda_kernel_sour
         if (kit_native_dump_begin(host, source->name, device->id)) {
             kit_native_dump_text(host, text.data);
         }
-        status = kernel_assemble(&text, device, source->key, kernel);
+        status = source->loads_text ? kernel_load_module(kernel, text.data, CUDA_ENTRY)
+                                    : kernel_assemble(&text, device, source->key, kernel);
     }
     kit_text_release(&text);
     return status;

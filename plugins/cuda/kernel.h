@@ -57,6 +57,10 @@ typedef struct cuda_kernel_source {
     hal_status (*write)(const void *what, const hal_plugin_device *device, kit_text *text);
     const void *what;
     uint64_t key[2]; /* of the compile cache */
+    /* The driver assembles the text as it loads it, and caches that itself: its linker, from which
+     * machine code for the compile cache comes, ignores setmaxnreg, so a kernel whose warpgroups
+     * have different numbers of registers spills. */
+    bool loads_text;
 } cuda_kernel_source;
 /* Loads machine code from the compile cache, or writes PTX and assembles it. Sets the kernel's
  * module and function. The context is current. */

@@ -194,7 +194,7 @@ static hal_status module_find(hal_plugin_device *device, const cuda_attention_ke
                               const cuda_shared_module **module)
 {
     cuda_kernel_source source = {
-        .name = "attention", .write = source_write, .what = key, .key = {1, 0}};
+        .name = "attention", .write = source_write, .what = key, .key = {1, 0}, .loads_text = true};
     kit_hash_add(source.key, key, sizeof *key);
     return cuda_modules_find(device, &source, cuda_attention_shared_bytes(key), module);
 }

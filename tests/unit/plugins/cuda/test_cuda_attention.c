@@ -182,6 +182,7 @@ static void test_shapes(void **state)
     hal_plugin_kernel *kernel = NULL;
     assert_int_equal(plugin->attention(device, &d, &kernel), HAL_OK);
     assert_int_equal(mock->live_modules, modules);
+    assert_int_equal(mock->linked, 0); /* the linker ignores setmaxnreg */
     plugin->kernel_destroy(device, kernel);
     plugin->memory_free(device, memory);
 }
