@@ -1,6 +1,8 @@
 /* The type _core.Context: an open device, its queue and its ops_context. */
 #include "core.h"
 
+#include <string.h>
+
 PyTypeObject *core_context_type;
 
 PyObject *core_raise(hal_status status)
@@ -39,6 +41,37 @@ bool core_wait(context_object *context)
     return status == HAL_OK;
 }
 
+/* Whether a file is one of the package's. */
+static bool file_is_own(const char *file)
+{
+    const char *at = strstr(file, "/halyard/");
+    return at && (at[9] == '_' || strcmp(at + 9, "linalg.py") == 0);
+}
+
+/* The innermost frame outside of the package. The text belongs to the frame's code. */
+static ops_site frame_site(void *user)
+{
+    (void)user;
+    ops_site site = {NULL, 0};
+    PyFrameObject *frame = PyEval_GetFrame();
+    Py_XINCREF(frame);
+    while (frame && !site.file) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        const char *file = PyUnicode_AsUTF8(code->co_filename);
+        if (!file) {
+            PyErr_Clear();
+        } else if (!file_is_own(file)) {
+            site = (ops_site){file, (uint32_t)PyFrame_GetLineNumber(frame)};
+        }
+        Py_DECREF(code);
+        PyFrameObject *caller = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = caller;
+    }
+    Py_XDECREF(frame);
+    return site;
+}
+
 static PyObject *context_new(PyTypeObject *type, PyObject *arguments, PyObject *names)
 {
     (void)names;
@@ -59,6 +92,7 @@ static PyObject *context_new(PyTypeObject *type, PyObject *arguments, PyObject *
         Py_DECREF(self);
         return core_raise(status);
     }
+    ops_context_set_site_function(self->ops, frame_site, NULL);
     return (PyObject *)self;
 }
 

@@ -37,6 +37,13 @@ HAL_API hal_status hal_ir_builder_create(const char *name, hal_ir_builder **buil
  * Ownership, Threads, Errors: as hal_ir_builder_create. */
 HAL_API hal_status hal_ir_builder_create_fragment(const char *name, hal_ir_builder **builder);
 
+/* The records that follow come from line `line` of `file`: findings of HAL_SANITIZE name it. `file`
+ * stays valid until the process ends; null: not known. HAL_IR_AT is the builder, for the lines that
+ * want it: hal_ir_store(HAL_IR_AT(b), out, i, x).
+ * Threads: the builder's. Errors: none. */
+HAL_API void hal_ir_set_position(hal_ir_builder *builder, const char *file, uint32_t line);
+#define HAL_IR_AT(builder) (hal_ir_set_position((builder), __FILE__, __LINE__), (builder))
+
 /* Ends a builder, finished or not; null is allowed.
  * Threads: the builder's. Errors: none. */
 HAL_API void hal_ir_builder_destroy(hal_ir_builder *builder);

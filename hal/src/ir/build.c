@@ -4,6 +4,7 @@
  * Constants, scalars, ids and inputs can be used in any block: each is made once, and finish moves
  * it to the kernel's front. */
 #include "internal.h"
+#include "position.h"
 #include "base/array.h"
 #include "base/map.h"
 #include "base/status.h"
@@ -19,7 +20,9 @@
 struct hal_ir_builder {
     hal_ir_kernel view; /* points into the arrays below; finish copies it */
     hal_ir_record *records;
-    hal_ir_place *places; /* of each record */
+    hal_ir_place *places;       /* of each record */
+    hal_ir_position position;   /* of the records that follow */
+    hal_ir_position *positions; /* of each record; null: none is known */
     hal_ir_memory *memories;
     hal_ir_scalar *scalars;
     uint64_t *constants;
@@ -27,7 +30,7 @@ struct hal_ir_builder {
     hal_map constant_of; /* index + 1 in `constants`, by bits */
     hal_map leading_of;  /* index + 1 of each leading record, by opcode, type and aux */
     uint32_t record_capacity, place_capacity, memory_capacity, scalar_capacity;
-    uint32_t constant_capacity, name_capacity;
+    uint32_t constant_capacity, name_capacity, position_capacity;
     hal_ir_scope scope;
     uint32_t wrong_record;
     bool raw;
@@ -76,9 +79,11 @@ static bool order_records(hal_ir_builder *b)
 {
     const uint32_t count = b->view.record_count;
     hal_ir_record *ordered = malloc((count + 1) * sizeof *ordered);
+    hal_ir_position *positions = calloc(count + 1, sizeof *positions);
     uint32_t *renamed = malloc((count + 1) * sizeof *renamed);
-    if (!ordered || !renamed) {
+    if (!ordered || !positions || !renamed) {
         free(ordered);
+        free(positions);
         free(renamed);
         return false;
     }
@@ -90,12 +95,19 @@ static bool order_records(hal_ir_builder *b)
                 continue;
             }
             ordered[next] = b->records[i];
+            positions[next] = b->positions ? b->positions[i] : positions[next];
             hal_ir_record_rename(&ordered[next], renamed);
             renamed[i] = next++;
         }
     }
     free(renamed);
     free(b->records);
+    if (b->positions) {
+        free(b->positions);
+        b->positions = positions;
+    } else {
+        free(positions);
+    }
     b->records = ordered;
     b->record_capacity = count;
     b->view.records = ordered;
@@ -190,6 +202,12 @@ static hal_ir_value add_record(hal_ir_builder *b, const hal_ir_record *record)
     }
     b->view.records = b->records;
     b->records[index] = *record;
+    if (b->positions) {
+        if (!RESERVE(b, positions, position_capacity, index + 1)) {
+            return HAL_IR_NONE;
+        }
+        b->positions[index] = b->position;
+    }
     hal_ir_problem problem;
     if (!hal_ir_scope_pass(&b->scope, b->records, index, &b->places[index], &problem)) {
         hal_ir_builder_fail(b, HAL_ERROR_INVALID_IR, "%s: %s", hal_ir_opcode_name(record->opcode),
@@ -256,6 +274,7 @@ void hal_ir_builder_destroy(hal_ir_builder *builder)
     }
     free(builder->records);
     free(builder->places);
+    free(builder->positions);
     free(builder->memories);
     free(builder->scalars);
     free(builder->constants);
@@ -286,6 +305,9 @@ static hal_status builder_close(hal_ir_builder *builder, const char *function)
     if (!builder->raw && !order_records(builder)) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "kernel %s: no host memory",
                         builder->names + builder->view.name);
+    }
+    if (builder->positions) {
+        hal_ir_positions_keep(&builder->view, builder->positions);
     }
     return HAL_OK;
 }
@@ -354,6 +376,21 @@ void hal_ir_builder_fail(hal_ir_builder *builder, hal_status status, const char 
 uint32_t hal_ir_builder_wrong_record(const hal_ir_builder *builder)
 {
     return builder->wrong_record;
+}
+
+void hal_ir_set_position(hal_ir_builder *builder, const char *file, uint32_t line)
+{
+    if (!hal_ir_builder_is_usable(builder)) {
+        return;
+    }
+    const uint32_t count = builder->view.record_count;
+    if (!builder->positions) {
+        if (!RESERVE(builder, positions, position_capacity, count + 1)) {
+            return;
+        }
+        memset(builder->positions, 0, (count + 1) * sizeof *builder->positions);
+    }
+    builder->position = (hal_ir_position){file, line};
 }
 
 const hal_ir_kernel *hal_ir_builder_view(const hal_ir_builder *builder)

@@ -56,6 +56,11 @@ void hal_trace_set_group(hal_queue *queue, uint32_t number);
 /* ---- Hooks of the sanitize layer, see core/hooks.h ---- */
 
 void hal_sanitize_buffer_created(const hal_buffer *buffer);
+
+/* Whether the layer is on; the words of the calls that record on the queue from now on, null: of
+ * none. */
+bool hal_sanitize_is_on(void);
+void hal_sanitize_group_set(hal_queue *queue, const char *calls);
 void hal_sanitize_command_recorded(const hal_queue *queue, const hal_action *action);
 void hal_sanitize_buffer_exported(const hal_buffer *buffer);
 void hal_sanitize_host_access(const hal_range *range, uint32_t access);

@@ -134,12 +134,15 @@ void hal_profile_buffer_labelled(const hal_buffer *buffer, const char *label)
 
 int hal_profile_is_on(void)
 {
-    return atomic_load_explicit(&is_on, memory_order_relaxed);
+    return atomic_load_explicit(&is_on, memory_order_relaxed) || hal_sanitize_is_on();
 }
 
 void hal_profile_group_begin(hal_queue *queue, const char *calls, const char *end)
 {
-    if (hal_profile_is_on() && queue && calls && end) {
+    if (queue && calls && hal_sanitize_is_on()) {
+        hal_sanitize_group_set(queue, calls);
+    }
+    if (atomic_load_explicit(&is_on, memory_order_relaxed) && queue && calls && end) {
         const uint32_t number = atomic_fetch_add(&last_group, 1) + 1;
         hal_trace_set_group(queue, number);
         char copy[1001]; /* bounded: a line of the file */
@@ -150,7 +153,10 @@ void hal_profile_group_begin(hal_queue *queue, const char *calls, const char *en
 
 void hal_profile_group_end(hal_queue *queue)
 {
-    if (hal_profile_is_on() && queue) {
+    if (queue && hal_sanitize_is_on()) {
+        hal_sanitize_group_set(queue, NULL);
+    }
+    if (atomic_load_explicit(&is_on, memory_order_relaxed) && queue) {
         hal_trace_set_group(queue, 0);
     }
 }

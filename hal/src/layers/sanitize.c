@@ -83,6 +83,7 @@ static void device_closing(const hal_device *device)
             hal_sanitize_kernel_free(kernel);
         }
         hal_sanitize_shadows_free(closed);
+        hal_sanitize_calls_forget(closed, NULL);
         hal_sanitize_reports_free(closed);
         free(closed);
     }
@@ -202,17 +203,22 @@ static hal_status batch_submitting(hal_event *event)
 static void batch_submitted(const hal_event *event, hal_status status)
 {
     hal_recording *copy = (hal_recording *)event->given_recording;
+    hal_sanitize_device *device = hal_map_get(&device_of, hal_map_key(event->device));
     if (!copy) {
+        if (device) {
+            hal_sanitize_calls_forget(device, event->recording);
+        }
         return;
     }
     const hal_timeline *timeline = &event->queue->timeline;
     if (status == HAL_OK &&
         event->device->plugin->wait(timeline->handle, event->value - timeline->base, UINT64_MAX) ==
             HAL_OK) {
-        hal_sanitize_reports_read(event, (uint32_t)copy->value);
+        hal_sanitize_reports_read(event, device, (uint32_t)copy->value);
     } else {
-        hal_sanitize_shadows_give_up(hal_map_get(&device_of, hal_map_key(event->device)));
+        hal_sanitize_shadows_give_up(device);
     }
+    hal_sanitize_calls_forget(device, event->recording);
     hal_sanitize_users_trim(event->queue);
     hal_recording_destroy(copy);
 }
@@ -239,6 +245,10 @@ void hal_sanitize_command_recorded(const hal_queue *queue, const hal_action *act
 {
     const hal_recording *batch = queue->recorder.recording;
     pthread_mutex_lock(&lock);
+    hal_sanitize_device *device = hal_map_get(&device_of, hal_map_key(queue->timeline.device));
+    if (device) {
+        hal_sanitize_calls_note(device, queue, batch);
+    }
     for (uint32_t i = 0; i < action->range_count; i++) {
         hal_sanitize_memory *memory =
             action->ranges[i].buffer ? memory_of_buffer(action->ranges[i].buffer) : NULL;
@@ -246,6 +256,18 @@ void hal_sanitize_command_recorded(const hal_queue *queue, const hal_action *act
             hal_sanitize_memory_used(memory, batch);
         }
     }
+    pthread_mutex_unlock(&lock);
+}
+
+bool hal_sanitize_is_on(void)
+{
+    return checks != 0;
+}
+
+void hal_sanitize_group_set(hal_queue *queue, const char *calls)
+{
+    pthread_mutex_lock(&lock);
+    hal_sanitize_calls_set(queue, calls);
     pthread_mutex_unlock(&lock);
 }
 

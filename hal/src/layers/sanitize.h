@@ -31,6 +31,13 @@ typedef struct hal_sanitize_clear {
     hal_sanitize_fill fill;
 } hal_sanitize_clear;
 
+/* The calls that a command of a batch came from. */
+typedef struct hal_sanitize_calls {
+    const hal_recording *batch;
+    uint32_t command;
+    char *words;
+} hal_sanitize_calls;
+
 typedef struct hal_sanitize_device {
     hal_device *device;
     hal_device_info info; /* with the room that checks take from programs */
@@ -39,6 +46,8 @@ typedef struct hal_sanitize_device {
     uint32_t pending_count, pending_capacity;
     hal_sanitize_clear *clears;
     uint32_t clear_count, clear_capacity;
+    hal_sanitize_calls *calls;
+    uint32_t call_count, call_capacity;
     bool has_shadows; /* of what was written */
 } hal_sanitize_device;
 
@@ -89,6 +98,23 @@ void hal_sanitize_kernel_free(hal_sanitize_kernel *kernel);
 
 /* Removes a kernel of the device; null if there is none. */
 hal_sanitize_kernel *hal_sanitize_kernel_take_of(const hal_sanitize_device *device);
+
+/* ---- sanitize_calls.c ---- */
+
+/* The words of the calls that record on a queue from now on; null: of none. Without host memory there
+ * are none. */
+void hal_sanitize_calls_set(const hal_queue *queue, const char *words);
+
+/* The last command of a batch in recording is of the queue's calls. */
+void hal_sanitize_calls_note(hal_sanitize_device *device, const hal_queue *queue,
+                             const hal_recording *batch);
+
+/* The words of a command; null: not known. */
+const char *hal_sanitize_calls_find(const hal_sanitize_device *device, const hal_recording *batch,
+                                    uint32_t command);
+
+/* Forgets a batch that has ended; null: all of the device. */
+void hal_sanitize_calls_forget(hal_sanitize_device *device, const hal_recording *batch);
 
 /* ---- sanitize_batch.c ---- */
 
@@ -150,7 +176,8 @@ void hal_sanitize_reports_free(hal_sanitize_device *device);
 
 /* Logs what the kernels of a batch have reported, and clears it. The batch has ended. `first`: as
  * for hal_sanitize_copy_batch. Returns whether there was anything. */
-bool hal_sanitize_reports_read(const hal_event *event, uint32_t first);
+bool hal_sanitize_reports_read(const hal_event *event, const hal_sanitize_device *device,
+                               uint32_t first);
 
 /* Logs how often each fault was counted, where it was more than once. */
 void hal_sanitize_log_totals(const hal_sanitize_kernel *kernel);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "ir/position.h"
 #include "ir/report.h"
 
 #include <hal/ir_build.h>
@@ -168,7 +169,8 @@ static void text_add_values(hal_text *text, const hal_ir_kernel *built, const ha
 }
 
 static void report_log(const hal_sanitize_kernel *kernel, uint32_t number,
-                       const hal_ir_report *report, const hal_event *event, uint32_t first)
+                       const hal_ir_report *report, const hal_event *event,
+                       const hal_sanitize_device *device, uint32_t first)
 {
     const hal_ir_kernel *built = kernel->built;
     const hal_ir_site *site = &kernel->checked.sites[number];
@@ -179,6 +181,10 @@ static void report_log(const hal_sanitize_kernel *kernel, uint32_t number,
     hal_text_add(&text, "%s: kernel %s, record %u (", hal_ir_fault_text(site->fault),
                  built->names + built->name, site->record);
     hal_ir_print_record(&text, built, site->record);
+    const hal_ir_position position = hal_ir_position_find(kernel->hash, site->record);
+    if (position.file) {
+        hal_text_add(&text, ", %s:%u", position.file, position.line);
+    }
     hal_text_add(&text, ")");
     if (site->memory != HAL_IR_NONE) {
         text_add_memory(&text, built, site, report, event->recording, command);
@@ -188,8 +194,12 @@ static void report_log(const hal_sanitize_kernel *kernel, uint32_t number,
     hal_text_add(&text, "; %u times in batch %llu of %s:%u", report->count,
                  (unsigned long long)event->value, event->device->plugin->name,
                  event->device->index);
+    const char *calls = command ? hal_sanitize_calls_find(device, event->recording, index) : NULL;
     if (command) {
         hal_text_add(&text, ", first in command %u", index + 1);
+    }
+    if (calls) {
+        hal_text_add(&text, ", of the calls %s", calls);
     }
     hal_log(HAL_LOG_ERROR, "sanitize: %s", hal_text_get(&text));
     if (!first_finding[0]) {
@@ -205,7 +215,8 @@ static uint64_t site_hash(const hal_sanitize_kernel *kernel, const hal_ir_site *
                                 (uint64_t)site->record << 8 | (uint64_t)site->fault);
 }
 
-static bool kernel_read(hal_sanitize_kernel *kernel, const hal_event *event, uint32_t first)
+static bool kernel_read(hal_sanitize_kernel *kernel, const hal_event *event,
+                        const hal_sanitize_device *device, uint32_t first)
 {
     const hal_sanitize_reports *reports = &kernel->reports;
     if (!reports_invalidate(kernel->device, reports, sizeof(hal_ir_report)) ||
@@ -218,7 +229,7 @@ static bool kernel_read(hal_sanitize_kernel *kernel, const hal_event *event, uin
         memcpy(&report, reports->words + (uint64_t)(i + 1) * HAL_IR_REPORT_WORDS, sizeof report);
         kernel->totals[i] += report.count;
         if (report.count > 0 && hal_finding_is_new(site_hash(kernel, &kernel->checked.sites[i]))) {
-            report_log(kernel, i, &report, event, first);
+            report_log(kernel, i, &report, event, device, first);
             kernel->totals[i] = 0; /* the log has them */
         }
     }
@@ -260,7 +271,8 @@ void hal_sanitize_reports_free(hal_sanitize_device *device)
     }
 }
 
-bool hal_sanitize_reports_read(const hal_event *event, uint32_t first)
+bool hal_sanitize_reports_read(const hal_event *event, const hal_sanitize_device *device,
+                               uint32_t first)
 {
     bool found = false;
     for (uint32_t i = 0; i < event->recording->command_count; i++) {
@@ -268,7 +280,7 @@ bool hal_sanitize_reports_read(const hal_event *event, uint32_t first)
             hal_sanitize_kernel_find(event->recording->commands[i].kernel);
         if (kernel && kernel->batch != (uint64_t)first + 1) {
             kernel->batch = (uint64_t)first + 1;
-            found |= kernel_read(kernel, event, first);
+            found |= kernel_read(kernel, event, device, first);
         }
     }
     return found;

@@ -370,6 +370,28 @@ HAL_API hal_status ops_array_take_buffer(ops_array *array, HAL_OUT ops_tensor *t
  * Threads: the queue's. Errors: none. */
 HAL_API void ops_context_set_fusion(ops_context *context, int fusion);
 
+/* A line of the program; file null: not known. */
+typedef struct ops_site {
+    const char *file;
+    uint32_t line;
+} ops_site;
+
+/* The line of the program that calls now; the text is copied before the next call. */
+typedef ops_site (*ops_site_function)(void *user);
+
+/* The context's calls that follow come from line `line` of `file`, which is copied; null: not known.
+ * Profiles and findings of HAL_SANITIZE name the line with the call; without them (hal/profile.h)
+ * nothing happens. OPS_AT is a call at this line: y = OPS_AT(context, ops_exp(x)).
+ * Threads: the queue's. Errors: none. */
+HAL_API void ops_context_set_site(ops_context *context, const char *file, uint32_t line);
+#define OPS_AT(context, call) (ops_context_set_site((context), __FILE__, __LINE__), (call))
+
+/* Instead of that, asks `function` whenever a call makes an array, for languages that know their
+ * own frames; null: no more.
+ * Threads: the queue's. Errors: none. */
+HAL_API void ops_context_set_site_function(ops_context *context, ops_site_function function,
+                                           void *user);
+
 /* Counters of a context's arrays since it was created. */
 typedef struct ops_array_statistics {
     uint32_t size; /* sizeof(ops_array_statistics), set by the caller */

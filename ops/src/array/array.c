@@ -5,6 +5,7 @@
 #include "execute.h"
 #include "fusion_cluster.h"
 
+#include <hal/profile.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -293,6 +294,25 @@ void ops_context_set_fusion(ops_context *context, int fusion)
     ops_arrays *arrays = ops_arrays_make(context, "ops_context_set_fusion");
     if (arrays) {
         arrays->fusion = fusion != 0;
+    }
+}
+
+void ops_context_set_site(ops_context *context, const char *file, uint32_t line)
+{
+    ops_arrays *arrays =
+        hal_profile_is_on() ? ops_arrays_make(context, "ops_context_set_site") : NULL;
+    if (arrays) {
+        arrays->sites.now = ops_sites_number(&arrays->sites, (ops_site){file, line});
+    }
+}
+
+void ops_context_set_site_function(ops_context *context, ops_site_function function, void *user)
+{
+    ops_arrays *arrays =
+        hal_profile_is_on() ? ops_arrays_make(context, "ops_context_set_site_function") : NULL;
+    if (arrays) {
+        arrays->sites.function = function;
+        arrays->sites.user = user;
     }
 }
 

@@ -90,6 +90,7 @@ static void arrays_destroy(ops_extension *extension)
     ops_constants_clear(&arrays->constants);
     ops_segment_tables_clear(&arrays->segment_tables);
     ops_plan_cache_destroy(arrays->plan_cache);
+    ops_sites_free(&arrays->sites);
     arrays_free_scopes(arrays->scope);
     arrays_free_scopes(arrays->spare_scopes);
     arrays->context->extension = NULL;
@@ -297,6 +298,7 @@ ops_array *ops_node_create(ops_arrays *arrays)
     node->cluster_operations = 0;
     node->cluster_leaves = 1;
     node->recording = arrays->is_recording ? arrays->recording : 0;
+    node->site = ops_sites_now(&arrays->sites);
     node->view.buffer = NULL;
     if (arrays->scope) {
         scope_add(arrays->scope, node);

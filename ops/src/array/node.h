@@ -32,6 +32,7 @@
 #include "constants.h"
 #include "plan_cache.h"
 
+#include "site.h"
 #include "kernels/segments.h"
 
 #include <ops/array.h>
@@ -149,6 +150,7 @@ struct ops_array {
     /* References that other threads removed and the owner did not, yet; while there are any, the
      * node is once in the owner's list of them, which its own next links. */
     _Atomic uint32_t remote_releases;
+    uint32_t site; /* of the call, in the owner's sites; 0: not known */
     ops_array *remote_next;
     double scale;    /* of ATTENTION; 0: 1 / sqrt(d) */
     ops_tensor view; /* without a buffer while deferred, with strides */
@@ -183,6 +185,7 @@ struct ops_arrays {
     ops_segment_tables segment_tables; /* of joined plans */
     const char *why; /* the next execution comes, for a profile; null: the program asks for it */
     ops_array_statistics statistics;
+    ops_sites sites;
 };
 
 /* The arrays of a context; null while there are none. */

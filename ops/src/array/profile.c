@@ -12,9 +12,13 @@ typedef struct call_list {
 
 static void list_add(call_list *list, const ops_array *node)
 {
-    const char *name = ops_node_operation_name(node);
-    const int more = snprintf(list->text + list->length, sizeof list->text - list->length, "%s%s",
-                              list->length ? " " : "", name);
+    const char *name = ops_node_operation_name(node), *between = list->length ? " " : "";
+    const ops_site site = ops_sites_get(&node->owner->sites, node->site);
+    char *end = list->text + list->length;
+    const size_t room = sizeof list->text - list->length;
+    const int more = site.file
+                         ? snprintf(end, room, "%s%s@%s:%u", between, name, site.file, site.line)
+                         : snprintf(end, room, "%s%s", between, name);
     const size_t length = list->length + (more > 0 ? (size_t)more : 0);
     list->length = length < sizeof list->text ? length : sizeof list->text - 1;
 }
