@@ -69,6 +69,7 @@ static void device_opened(hal_device *device)
     made->info = device->info;
     const uint32_t parts = 1u + ((checks & HAL_CHECK_RACE) != 0) + ((checks & HAL_CHECK_INIT) != 0);
     made->has_shadows = (checks & HAL_CHECK_INIT) != 0;
+    made->has_zones = (checks & HAL_CHECK_BOUNDS) != 0;
     device->info.max_bindings -= device->info.max_bindings > 1 ? 1 : 0;
     device->info.max_bindings /= device->info.max_bindings >= parts ? parts : 1;
     device->info.shared_bytes /= parts;
@@ -92,8 +93,8 @@ static void device_closing(const hal_device *device)
 static void memory_allocated(const hal_event *event)
 {
     hal_sanitize_device *device = hal_map_get(&device_of, hal_map_key(event->device));
-    if (device && device->has_shadows) {
-        hal_sanitize_memory_made(device, event->memory, event->bytes, true);
+    if (device && (device->has_shadows || device->has_zones)) {
+        hal_sanitize_memory_made(device, event->memory, event->bytes);
     }
 }
 
@@ -215,6 +216,9 @@ static void batch_submitted(const hal_event *event, hal_status status)
         event->device->plugin->wait(timeline->handle, event->value - timeline->base, UINT64_MAX) ==
             HAL_OK) {
         hal_sanitize_reports_read(event, device, (uint32_t)copy->value);
+        if (device->has_zones) {
+            hal_sanitize_zones_read(event);
+        }
     } else {
         hal_sanitize_shadows_give_up(device);
     }
@@ -305,6 +309,9 @@ static hal_status sanitize_before(hal_event *event)
         status = batch_submitting(event);
     } else if (event->kind == HAL_EVENT_CLOSE) {
         device_closing(event->device);
+    } else if (event->kind == HAL_EVENT_ALLOCATE && event->is_unmapped &&
+               (checks & HAL_CHECK_BOUNDS)) {
+        event->more_bytes = HAL_SANITIZE_ZONE_BYTES + 4; /* it begins at a multiple of 4 */
     } else if (event->kind == HAL_EVENT_FREE) {
         hal_sanitize_memory_freeing(event->memory);
     }

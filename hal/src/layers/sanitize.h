@@ -14,8 +14,19 @@
 
 typedef struct hal_sanitize_chunk hal_sanitize_chunk;
 
+/* Words of mapped memory that the device writes. */
+typedef struct hal_sanitize_reports {
+    hal_plugin_memory *memory;
+    uint64_t offset, bytes;
+    uint32_t *words; /* zeros between batches */
+} hal_sanitize_reports;
+
 /* Bytes of a shadow that mean: written. */
 #define HAL_SANITIZE_WRITTEN UINT32_C(0x01010101)
+
+/* The red zone of an allocation: bytes that follow it, from a multiple of 4 on, and their words. */
+#define HAL_SANITIZE_ZONE_BYTES 64u
+#define HAL_SANITIZE_ZONE UINT32_C(0x7a0be5a5)
 
 /* A fill of part of a shadow, which the next batch begins with. */
 typedef struct hal_sanitize_fill {
@@ -49,6 +60,9 @@ typedef struct hal_sanitize_device {
     hal_sanitize_calls *calls;
     uint32_t call_count, call_capacity;
     bool has_shadows; /* of what was written */
+    bool has_zones;
+    hal_sanitize_reports *spare_zones; /* of memory that was freed */
+    uint32_t spare_zone_count, spare_zone_capacity;
 } hal_sanitize_device;
 
 /* Memory that the host does not map. */
@@ -58,6 +72,8 @@ typedef struct hal_sanitize_memory {
     hal_plugin_memory *shadow; /* HAL_IR_SHADOW_WRITTEN; null: not checked */
     uint64_t bytes;
     bool is_new; /* of a buffer that nothing has used yet; before, it may have been another one's */
+    hal_sanitize_reports
+        zone; /* where its red zone is copied to; no words: it has none, or is bad */
 } hal_sanitize_memory;
 
 /* Words of the HAL_IR_SHADOW_ACCESSED of a queue's dispatches, one after the other. */
@@ -68,13 +84,6 @@ struct hal_sanitize_users {
     hal_plugin_memory *memory;
     uint64_t bytes;
 };
-
-/* Words of mapped memory that a kernel with checks writes. */
-typedef struct hal_sanitize_reports {
-    hal_plugin_memory *memory;
-    uint64_t offset, bytes;
-    uint32_t *words; /* zeros between batches */
-} hal_sanitize_reports;
 
 typedef struct hal_sanitize_kernel {
     hal_sanitize_device *device;
@@ -127,10 +136,11 @@ hal_status hal_sanitize_copy_batch(const hal_event *event, hal_sanitize_device *
 
 /* ---- sanitize_shadow.c ---- */
 
-/* Memory that the host does not map was allocated, and is about to be freed. With `has_shadow` it
- * gets one, of bytes that were not written. */
+/* Memory that the host does not map was allocated, and is about to be freed. It gets a shadow, of
+ * bytes that were not written, and a red zone, for which `bytes` was exceeded, as the device has
+ * them. */
 void hal_sanitize_memory_made(hal_sanitize_device *device, hal_plugin_memory *memory,
-                              uint64_t bytes, bool has_shadow);
+                              uint64_t bytes);
 void hal_sanitize_memory_freeing(const hal_plugin_memory *memory);
 
 /* Null: other memory. */
@@ -140,6 +150,9 @@ hal_sanitize_memory *hal_sanitize_memory_find(const hal_plugin_memory *memory);
  * share a word. */
 hal_sanitize_fill hal_sanitize_written_fill(const hal_sanitize_memory *memory, uint64_t offset,
                                             uint64_t length, bool written);
+
+/* The next batch begins with the fill. False without host memory. */
+bool hal_sanitize_fill_later(hal_sanitize_device *device, hal_sanitize_fill fill);
 
 /* From the next batch on the bytes count as written, or not. */
 void hal_sanitize_written_set(hal_sanitize_memory *memory, uint64_t offset, uint64_t length,
@@ -164,7 +177,27 @@ void hal_sanitize_users_trim(const hal_queue *queue);
 /* Frees all of a device that is being closed. */
 void hal_sanitize_shadows_free(hal_sanitize_device *device);
 
+/* ---- sanitize_zone.c ---- */
+
+/* Gives new memory its red zone, and takes the zone of memory that is being freed. */
+void hal_sanitize_zone_begin(hal_sanitize_memory *memory);
+void hal_sanitize_zone_end(hal_sanitize_memory *memory);
+
+/* Appends copies of the red zones of the memory that a batch uses to its copy.
+ * Errors: OUT_OF_MEMORY. */
+hal_status hal_sanitize_zones_copy(const hal_recording *batch, hal_recording *copy);
+
+/* Logs red zones that were written, once each. The batch has ended. */
+void hal_sanitize_zones_read(const hal_event *event);
+
 /* ---- sanitize_report.c ---- */
+
+/* Makes what the device wrote visible. */
+bool hal_sanitize_reports_invalidate(const hal_sanitize_device *device,
+                                     const hal_sanitize_reports *reports, uint64_t bytes);
+
+/* The text of a finding that is logged is kept if it is the first one. */
+void hal_sanitize_finding_log(const char *text);
 
 /* Zeroed words for a kernel with that many bytes of reports, until the device is closed.
  * Errors: those of the plugin. */

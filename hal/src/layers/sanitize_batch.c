@@ -341,7 +341,8 @@ static hal_status batch_fill(const batch_copy *s, uint32_t first)
         has_fills = false;
     }
     clears_remove(device, s->batch);
-    return status;
+    return status == HAL_OK && device->has_zones ? hal_sanitize_zones_copy(s->batch, s->copy)
+                                                 : status;
 }
 
 static bool is_collective(const hal_recording *batch)
@@ -353,7 +354,7 @@ hal_status hal_sanitize_copy_batch(const hal_event *event, hal_sanitize_device *
                                    uint32_t first, hal_recording **copy)
 {
     const hal_recording *batch = event->recording;
-    bool is_wanted = device->has_shadows && batch->command_count > 0;
+    bool is_wanted = (device->has_shadows || device->has_zones) && batch->command_count > 0;
     for (uint32_t i = 0; i < batch->command_count; i++) {
         is_wanted |= hal_sanitize_kernel_find(batch->commands[i].kernel) != NULL;
     }

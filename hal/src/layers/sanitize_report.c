@@ -64,13 +64,21 @@ static void reports_clear(const hal_sanitize_device *device, const hal_sanitize_
     }
 }
 
-static bool reports_invalidate(const hal_sanitize_device *device,
-                               const hal_sanitize_reports *reports, uint64_t bytes)
+bool hal_sanitize_reports_invalidate(const hal_sanitize_device *device,
+                                     const hal_sanitize_reports *reports, uint64_t bytes)
 {
     const hal_plugin_entries *plugin = device->device->plugin;
     return !plugin->memory_invalidate ||
            plugin->memory_invalidate(device->device->handle, reports->memory, reports->offset,
                                      bytes) == HAL_OK;
+}
+
+void hal_sanitize_finding_log(const char *text)
+{
+    hal_log(HAL_LOG_ERROR, "sanitize: %s", text);
+    if (!first_finding[0]) {
+        snprintf(first_finding, sizeof first_finding, "sanitize: %s", text);
+    }
 }
 
 /* The element that a report's index means: with the record's offset. */
@@ -201,10 +209,7 @@ static void report_log(const hal_sanitize_kernel *kernel, uint32_t number,
     if (calls) {
         hal_text_add(&text, ", of the calls %s", calls);
     }
-    hal_log(HAL_LOG_ERROR, "sanitize: %s", hal_text_get(&text));
-    if (!first_finding[0]) {
-        snprintf(first_finding, sizeof first_finding, "sanitize: %s", hal_text_get(&text));
-    }
+    hal_sanitize_finding_log(hal_text_get(&text));
     hal_text_free(&text);
 }
 
@@ -219,11 +224,11 @@ static bool kernel_read(hal_sanitize_kernel *kernel, const hal_event *event,
                         const hal_sanitize_device *device, uint32_t first)
 {
     const hal_sanitize_reports *reports = &kernel->reports;
-    if (!reports_invalidate(kernel->device, reports, sizeof(hal_ir_report)) ||
+    if (!hal_sanitize_reports_invalidate(kernel->device, reports, sizeof(hal_ir_report)) ||
         reports->words[0] == 0) {
         return false;
     }
-    reports_invalidate(kernel->device, reports, reports->bytes);
+    hal_sanitize_reports_invalidate(kernel->device, reports, reports->bytes);
     for (uint32_t i = 0; i < kernel->checked.site_count; i++) {
         hal_ir_report report;
         memcpy(&report, reports->words + (uint64_t)(i + 1) * HAL_IR_REPORT_WORDS, sizeof report);

@@ -1,5 +1,5 @@
-/* Shadows of device memory: what was ever written, and who accesses it in a dispatch. Also the
- * bytes after the end of an allocation. See sanitize.h. */
+/* Shadows of device memory: what was ever written, and who accesses it in a dispatch. See
+ * sanitize.h. */
 #include "sanitize.h"
 
 #include "core/device.h"
@@ -19,7 +19,7 @@ hal_sanitize_memory *hal_sanitize_memory_find(const hal_plugin_memory *memory)
 }
 
 void hal_sanitize_memory_made(hal_sanitize_device *device, hal_plugin_memory *memory,
-                              uint64_t bytes, bool has_shadow)
+                              uint64_t bytes)
 {
     const hal_plugin_entries *plugin = device->device->plugin;
     hal_sanitize_memory *made = calloc(1, sizeof *made);
@@ -31,33 +31,42 @@ void hal_sanitize_memory_made(hal_sanitize_device *device, hal_plugin_memory *me
     made->device = device;
     made->memory = memory;
     made->bytes = bytes = (bytes + 3) / 4 * 4; /* fills have whole words */
-    if (has_shadow && plugin->memory_allocate(device->device->handle, HAL_MEMORY_DEVICE, bytes,
-                                              &made->shadow) != HAL_OK) {
+    if (device->has_shadows && plugin->memory_allocate(device->device->handle, HAL_MEMORY_DEVICE,
+                                                       bytes, &made->shadow) != HAL_OK) {
         made->shadow = NULL;
         hal_log(HAL_LOG_WARN, "sanitize: %llu bytes of %s are not checked by init: no memory",
                 (unsigned long long)bytes, device->info.name);
     }
     hal_sanitize_written_set(made, 0, bytes, false);
+    if (device->has_zones) {
+        hal_sanitize_zone_begin(made);
+    }
 }
 
-void hal_sanitize_shadow_drop(hal_sanitize_memory *memory)
+/* Forgets fills of memory that are still to come. */
+static void fills_forget(hal_sanitize_device *device, const hal_plugin_memory *memory)
 {
-    hal_sanitize_device *device = memory->device;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < device->pending_count; i++) {
-        if (device->pending[i].memory != memory->shadow) {
+        if (device->pending[i].memory != memory) {
             device->pending[kept++] = device->pending[i];
         }
     }
     device->pending_count = kept;
     kept = 0;
     for (uint32_t i = 0; i < device->clear_count; i++) {
-        if (device->clears[i].fill.memory != memory->shadow) {
+        if (device->clears[i].fill.memory != memory) {
             device->clears[kept++] = device->clears[i];
         }
     }
     device->clear_count = kept;
+}
+
+void hal_sanitize_shadow_drop(hal_sanitize_memory *memory)
+{
+    hal_sanitize_device *device = memory->device;
     if (memory->shadow) {
+        fills_forget(device, memory->shadow);
         device->device->plugin->memory_free(device->device->handle, memory->shadow);
         memory->shadow = NULL;
     }
@@ -67,9 +76,21 @@ void hal_sanitize_memory_freeing(const hal_plugin_memory *memory)
 {
     hal_sanitize_memory *freed = hal_map_take(&memory_of, hal_map_key(memory));
     if (freed) {
+        fills_forget(freed->device, freed->memory);
+        hal_sanitize_zone_end(freed);
         hal_sanitize_shadow_drop(freed);
         free(freed);
     }
+}
+
+bool hal_sanitize_fill_later(hal_sanitize_device *device, hal_sanitize_fill fill)
+{
+    if (!HAL_ARRAY_RESERVE(device->pending, device->pending_capacity,
+                           (uint64_t)device->pending_count + 1)) {
+        return false;
+    }
+    device->pending[device->pending_count++] = fill;
+    return true;
 }
 
 hal_sanitize_fill hal_sanitize_written_fill(const hal_sanitize_memory *memory, uint64_t offset,
@@ -89,13 +110,10 @@ void hal_sanitize_written_set(hal_sanitize_memory *memory, uint64_t offset, uint
     if (!memory->shadow || length == 0) {
         return;
     }
-    if (!HAL_ARRAY_RESERVE(device->pending, device->pending_capacity,
-                           (uint64_t)device->pending_count + 1)) {
+    if (!hal_sanitize_fill_later(device,
+                                 hal_sanitize_written_fill(memory, offset, length, written))) {
         hal_sanitize_shadow_drop(memory);
-        return;
     }
-    device->pending[device->pending_count++] =
-        hal_sanitize_written_fill(memory, offset, length, written);
 }
 
 void hal_sanitize_memory_used(hal_sanitize_memory *memory, const hal_recording *batch)
@@ -191,4 +209,5 @@ void hal_sanitize_shadows_free(hal_sanitize_device *device)
     }
     free(device->pending);
     free(device->clears);
+    free(device->spare_zones);
 }
