@@ -1,8 +1,8 @@
 /* What libraries on top of hal tell tools: which of their calls became which commands.
  *
  * HAL_PROFILE=FILE writes a page with the times of queues, calls and kernels, and findings of
- * HAL_SANITIZE name the calls (docs/layers.md). The functions below do nothing without both; callers
- * that compose texts ask hal_profile_is_on first. */
+ * HAL_SANITIZE name the calls (docs/layers.md). The functions below do nothing without both;
+ * callers that compose texts ask hal_profile_is_on first. */
 #ifndef HAL_PROFILE_H
 #define HAL_PROFILE_H
 

@@ -94,7 +94,19 @@ static void memory_allocated(const hal_event *event)
 {
     hal_sanitize_device *device = hal_map_get(&device_of, hal_map_key(event->device));
     if (device && (device->has_shadows || device->has_zones)) {
-        hal_sanitize_memory_made(device, event->memory, event->bytes);
+        hal_sanitize_memory *memory = hal_sanitize_memory_made(device, event->memory, event->bytes);
+        if (memory && device->has_zones) {
+            hal_sanitize_zone_begin(memory);
+        }
+    }
+}
+
+static void memory_freeing(const hal_event *event)
+{
+    hal_sanitize_memory *memory = hal_sanitize_memory_find(event->memory);
+    if (memory) {
+        hal_sanitize_zone_end(memory);
+        hal_sanitize_memory_freeing(event->memory);
     }
 }
 
@@ -313,7 +325,7 @@ static hal_status sanitize_before(hal_event *event)
                (checks & HAL_CHECK_BOUNDS)) {
         event->more_bytes = HAL_SANITIZE_ZONE_BYTES + 4; /* it begins at a multiple of 4 */
     } else if (event->kind == HAL_EVENT_FREE) {
-        hal_sanitize_memory_freeing(event->memory);
+        memory_freeing(event);
     }
     pthread_mutex_unlock(&lock);
     return status;

@@ -110,8 +110,8 @@ hal_sanitize_kernel *hal_sanitize_kernel_take_of(const hal_sanitize_device *devi
 
 /* ---- sanitize_calls.c ---- */
 
-/* The words of the calls that record on a queue from now on; null: of none. Without host memory there
- * are none. */
+/* The words of the calls that record on a queue from now on; null: of none. Without host memory
+ * there are none. */
 void hal_sanitize_calls_set(const hal_queue *queue, const char *words);
 
 /* The last command of a batch in recording is of the queue's calls. */
@@ -136,11 +136,11 @@ hal_status hal_sanitize_copy_batch(const hal_event *event, hal_sanitize_device *
 
 /* ---- sanitize_shadow.c ---- */
 
-/* Memory that the host does not map was allocated, and is about to be freed. It gets a shadow, of
- * bytes that were not written, and a red zone, for which `bytes` was exceeded, as the device has
- * them. */
-void hal_sanitize_memory_made(hal_sanitize_device *device, hal_plugin_memory *memory,
-                              uint64_t bytes);
+/* Memory that the host does not map was allocated, and is about to be freed. It gets a shadow where
+ * the device has them, of bytes that were not written. Null, with a warning, without host memory.
+ * */
+hal_sanitize_memory *hal_sanitize_memory_made(hal_sanitize_device *device,
+                                              hal_plugin_memory *memory, uint64_t bytes);
 void hal_sanitize_memory_freeing(const hal_plugin_memory *memory);
 
 /* Null: other memory. */

@@ -18,15 +18,15 @@ hal_sanitize_memory *hal_sanitize_memory_find(const hal_plugin_memory *memory)
     return memory ? hal_map_get(&memory_of, hal_map_key(memory)) : NULL;
 }
 
-void hal_sanitize_memory_made(hal_sanitize_device *device, hal_plugin_memory *memory,
-                              uint64_t bytes)
+hal_sanitize_memory *hal_sanitize_memory_made(hal_sanitize_device *device,
+                                              hal_plugin_memory *memory, uint64_t bytes)
 {
     const hal_plugin_entries *plugin = device->device->plugin;
     hal_sanitize_memory *made = calloc(1, sizeof *made);
     if (!made || !hal_map_put(&memory_of, hal_map_key(memory), made)) {
         free(made);
         hal_log(HAL_LOG_WARN, "sanitize: no host memory: an allocation is not checked");
-        return;
+        return NULL;
     }
     made->device = device;
     made->memory = memory;
@@ -38,9 +38,7 @@ void hal_sanitize_memory_made(hal_sanitize_device *device, hal_plugin_memory *me
                 (unsigned long long)bytes, device->info.name);
     }
     hal_sanitize_written_set(made, 0, bytes, false);
-    if (device->has_zones) {
-        hal_sanitize_zone_begin(made);
-    }
+    return made;
 }
 
 /* Forgets fills of memory that are still to come. */
@@ -77,7 +75,6 @@ void hal_sanitize_memory_freeing(const hal_plugin_memory *memory)
     hal_sanitize_memory *freed = hal_map_take(&memory_of, hal_map_key(memory));
     if (freed) {
         fills_forget(freed->device, freed->memory);
-        hal_sanitize_zone_end(freed);
         hal_sanitize_shadow_drop(freed);
         free(freed);
     }

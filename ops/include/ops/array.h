@@ -379,9 +379,9 @@ typedef struct ops_site {
 /* The line of the program that calls now; the text is copied before the next call. */
 typedef ops_site (*ops_site_function)(void *user);
 
-/* The context's calls that follow come from line `line` of `file`, which is copied; null: not known.
- * Profiles and findings of HAL_SANITIZE name the line with the call; without them (hal/profile.h)
- * nothing happens. OPS_AT is a call at this line: y = OPS_AT(context, ops_exp(x)).
+/* The context's calls that follow come from line `line` of `file`, which is copied; null: not
+ * known. Profiles and findings of HAL_SANITIZE name the line with the call; without them
+ * (hal/profile.h) nothing happens. OPS_AT is a call at this line: y = OPS_AT(context, ops_exp(x)).
  * Threads: the queue's. Errors: none. */
 HAL_API void ops_context_set_site(ops_context *context, const char *file, uint32_t line);
 #define OPS_AT(context, call) (ops_context_set_site((context), __FILE__, __LINE__), (call))

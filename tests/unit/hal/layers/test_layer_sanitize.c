@@ -1,6 +1,7 @@
-/* The sanitize layer on the cpu plugin, beyond what level sanitize of hal-conformance tests on every
- * plugin: findings name the line that built a record and the calls on arrays; writes after the end
- * of an allocation are found, and what others may write is not; with stop later batches fail. */
+/* The sanitize layer on the cpu plugin, beyond what level sanitize of hal-conformance tests on
+ * every plugin: findings name the line that built a record and the calls on arrays; writes after
+ * the end of an allocation are found, and what others may write is not; with stop later batches
+ * fail. */
 #include "unit.h"
 
 #include <hal/external.h>
@@ -100,8 +101,8 @@ TEST(exported_memory_counts_as_written)
     hal_buffer_release(out);
 }
 
-/* What a buffer's memory held for an earlier buffer was not written by it, though earlier commands of
- * the batch still read it. */
+/* What a buffer's memory held for an earlier buffer was not written by it, though earlier commands
+ * of the batch still read it. */
 TEST(reused_memory_keeps_what_earlier_commands_need)
 {
     hal_buffer *out = buffer_of(BYTES), *first = buffer_of(4096);
