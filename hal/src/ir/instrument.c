@@ -152,13 +152,26 @@ hal_ir_value hal_ir_index_holds(hal_ir_builder *b, hal_ir_value index, int64_t o
     return hal_ir_and_maybe(b, hal_ir_lt(b, at, end), above);
 }
 
+/* The elements of a shadow, as U32. */
+static hal_ir_value shadow_count(hal_ir_instrumentation *s, hal_ir_shadow_kind kind,
+                                 uint32_t memory)
+{
+    return parameter_value(
+        s, kind == HAL_IR_SHADOW_WRITTEN ? HAL_IR_PARAMETER_WRITTEN : HAL_IR_PARAMETER_ACCESSED,
+        memory);
+}
+
+hal_ir_value hal_ir_shadow_exists(hal_ir_instrumentation *s, hal_ir_shadow_kind kind,
+                                  uint32_t memory)
+{
+    return hal_ir_ne(s->b, shadow_count(s, kind, memory), hal_ir_u32(s->b, 0));
+}
+
 hal_ir_value hal_ir_shadow_holds(hal_ir_instrumentation *s, hal_ir_shadow_kind kind,
                                  uint32_t memory, hal_ir_value index, int64_t offset,
                                  uint32_t width)
 {
-    hal_ir_value count = parameter_value(
-        s, kind == HAL_IR_SHADOW_WRITTEN ? HAL_IR_PARAMETER_WRITTEN : HAL_IR_PARAMETER_ACCESSED,
-        memory);
+    hal_ir_value count = shadow_count(s, kind, memory);
     if (hal_type_size(hal_ir_type_of(s->b, index)) == 8) {
         count = hal_ir_cast(s->b, HAL_TYPE_U64, count);
     }

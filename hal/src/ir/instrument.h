@@ -173,6 +173,10 @@ bool hal_ir_shadow_shared(hal_ir_instrumentation *s, const char *what, hal_ir_me
 hal_ir_value hal_ir_index_holds(hal_ir_builder *b, hal_ir_value index, int64_t offset,
                                 uint32_t width, hal_ir_value count);
 
+/* Whether a binding has a shadow in this dispatch; the same for all work-items. */
+hal_ir_value hal_ir_shadow_exists(hal_ir_instrumentation *s, hal_ir_shadow_kind kind,
+                                  uint32_t memory);
+
 /* Whether a shadow has the elements that the present record accesses in `memory` at `index`. */
 hal_ir_value hal_ir_shadow_holds(hal_ir_instrumentation *s, hal_ir_shadow_kind kind,
                                  uint32_t memory, hal_ir_value index, int64_t offset,
