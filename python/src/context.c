@@ -53,22 +53,23 @@ static ops_site frame_site(void *user)
 {
     (void)user;
     ops_site site = {NULL, 0};
-    PyFrameObject *frame = PyEval_GetFrame();
+    PyObject *frame = (PyObject *)PyEval_GetFrame();
     Py_XINCREF(frame);
-    while (frame && !site.file) {
-        PyCodeObject *code = PyFrame_GetCode(frame);
-        const char *file = PyUnicode_AsUTF8(code->co_filename);
-        if (!file) {
-            PyErr_Clear();
-        } else if (!file_is_own(file)) {
-            site = (ops_site){file, (uint32_t)PyFrame_GetLineNumber(frame)};
+    while (frame && frame != Py_None && !site.file) {
+        PyObject *code = (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
+        PyObject *name = PyObject_GetAttrString(code, "co_filename");
+        const char *file = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+        if (file && !file_is_own(file)) {
+            site = (ops_site){file, (uint32_t)PyFrame_GetLineNumber((PyFrameObject *)frame)};
         }
+        Py_XDECREF(name);
         Py_DECREF(code);
-        PyFrameObject *caller = PyFrame_GetBack(frame);
+        PyObject *caller = PyObject_GetAttrString(frame, "f_back");
         Py_DECREF(frame);
         frame = caller;
     }
     Py_XDECREF(frame);
+    PyErr_Clear();
     return site;
 }
 

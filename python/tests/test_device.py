@@ -52,3 +52,20 @@ def test_waits_end_by_an_interrupt():
         pytest.skip("batches run in the call that submits")
     ran = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
     assert ran.stdout.split() == ["interrupted", "True"], ran.stderr
+
+
+FINDING = """import halyard as hx
+x = hx.asarray([1.0, 0.0, 2.0], device=hx.Device("cpu"))
+y = hx.log(x)
+z = y + x
+print(float(hx.sum(z)))
+"""
+
+
+def test_findings_name_the_lines_of_the_program(tmp_path):
+    program = tmp_path / "model.py"
+    program.write_text(FINDING)
+    ran = subprocess.run([sys.executable, program], capture_output=True, text=True,
+                         env={**os.environ, "HAL_SANITIZE": "nan"})
+    assert ran.stdout.split() == ["-inf"]
+    assert "of the calls log@model.py:3 add@model.py:4 " in ran.stderr, ran.stderr
