@@ -68,4 +68,4 @@ def test_findings_name_the_lines_of_the_program(tmp_path):
     ran = subprocess.run([sys.executable, program], capture_output=True, text=True,
                          env={**os.environ, "HAL_SANITIZE": "nan"})
     assert ran.stdout.split() == ["-inf"]
-    assert "of the calls log@model.py:3 add@model.py:4 " in ran.stderr, ran.stderr
+    assert "of the calls log@model.py:3 add@model.py:4" in ran.stderr, ran.stderr
