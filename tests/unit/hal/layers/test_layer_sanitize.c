@@ -138,11 +138,13 @@ TEST(a_finding_names_the_calls_and_stops_later_batches)
     snprintf(words, sizeof words, "of the calls log@test_layer_sanitize.c:%d", line);
     assert_line(1, words);
     assert_non_null(strstr(lines[0], "result -inf, of 0"));
-    assert_fails(hal_queue_fill(queue, (hal_range){buffer_of(64), 0, 64}, 0) ||
-                         hal_queue_wait(queue, HAL_WAIT_FOREVER)
-                     ? HAL_ERROR_INVALID_STATE
-                     : HAL_OK,
-                 HAL_ERROR_INVALID_STATE, "sanitize: NaN or infinity from finite operands");
+    hal_buffer *buffer = buffer_of(64);
+    const hal_range range = {buffer, 0, 64};
+    hal_status status = hal_queue_fill(queue, range, 0);
+    status = status == HAL_OK ? hal_queue_wait(queue, HAL_WAIT_FOREVER) : status;
+    assert_int_equal(status, HAL_ERROR_INVALID_STATE);
+    assert_message("sanitize: NaN or infinity from finite operands");
+    hal_buffer_release(buffer);
     ops_scope_end(context);
     ops_context_destroy(context);
 }
