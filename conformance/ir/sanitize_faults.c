@@ -377,7 +377,7 @@ const sanitize_fault sanitize_faults[] = {
      .wrong = "",
      .unwritten = {1024, 0, 0},
      .words = {"use of memory that was never written", "load f32 x[",
-               "binding \"x\" of 256 elements, index 0", "256 times"}},
+               "binding \"x\" of 256 elements, index ", "256 times"}},
     {.name = "init/binding_partly_written",
      .check = "init",
      .text = IDS "%v = load f32 x[%i]\n%w = add f32 %v, %f1\nstore y[%i], %w@\n",
@@ -411,6 +411,6 @@ const sanitize_fault sanitize_faults[] = {
      .wrong = "",
      .unwritten = {0, 0, 1024},
      .words = {"use of memory that was never written", "atomic add u32 z[",
-               "binding \"z\" of 256 elements, index 0", "256 times"}},
+               "binding \"z\" of 256 elements, index ", "256 times"}},
 };
 const size_t sanitize_fault_count = sizeof sanitize_faults / sizeof *sanitize_faults;
