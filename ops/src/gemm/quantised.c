@@ -207,21 +207,22 @@ static uint64_t slices_time(const ops_context *context, const ops_gemm_task *t, 
         ops_gemm_blocks(t->work.k, slices * OPS_GEMM_QUANTISED_STEPS) + GROUP_TURNS;
     const uint64_t most = ops_gemm_blocks(groups, units), at_once = resident_groups(rows);
     const uint64_t rest = most % at_once, alone = rest && rest < ALONE ? ALONE : rest;
-    return (most / at_once * at_once + alone) * turns;
+    const uint64_t time = (most / at_once * at_once + alone) * turns;
+    /* Rows of B are read in pieces of less than 16 bytes. */
+    const bool is_narrow = !t->key.b.k_contiguous && columns < OPS_GEMM_QUANTISED_COLUMNS * 4;
+    return is_narrow ? time + time / 4 : time;
 }
 
 /* The slices of k that a group sums, of those by which neighbours read whole lines of memory. */
 static uint32_t choose_slices(const ops_context *context, const ops_gemm_task *t, uint32_t rows,
                               uint32_t items)
 {
-    enum { LINE_LANES = 8, LINE_SLICES = 32 };
-    const uint32_t along = t->key.b.k_contiguous;
-    uint32_t first = along ? LINE_SLICES : 1, last = along ? items : items / LINE_LANES;
-    first = first < items ? first : items;
-    last = last > first ? last : first;
+    enum { LINE_SLICES = 32 };
+    const uint32_t along = t->key.b.k_contiguous ? LINE_SLICES : 1;
+    const uint32_t first = along < items ? along : items;
     uint32_t best = first;
     uint64_t least = slices_time(context, t, rows, items, first);
-    for (uint32_t slices = 2 * first; slices <= last; slices *= 2) {
+    for (uint32_t slices = 2 * first; slices <= items; slices *= 2) {
         const uint64_t time = slices_time(context, t, rows, items, slices);
         best = time < least ? slices : best;
         least = time < least ? time : least;
