@@ -157,7 +157,7 @@ static number point_get(hal_type type, const void *points, size_t i)
                 (long double)part_get(type, points, 2 * i + 1));
 }
 
-/* All pairs of special parts; then points near 0, 1, i and anywhere. */
+/* All pairs of special parts; then points near 0, 1, i, on the unit circle and anywhere. */
 static void points_fill(case_run *run, hal_type type, void *points)
 {
     static const double specials[SPECIALS] = {
@@ -170,6 +170,10 @@ static void points_fill(case_run *run, hal_type type, void *points)
             const double size = i % 4 == 0 ? 1e-3 : i % 4 == 1 ? 10 : i % 4 == 2 ? 1 : 1e-6;
             re = random_between(&random, -size, size) + (i % 8 == 0 ? 1 : 0);
             im = random_between(&random, -size, size) + (i % 8 == 4 ? 1 : 0);
+            if (i % 8 == 1) {
+                re = cos(im);
+                im = sin(im);
+            }
         }
         number_put(type, points, 2 * i, re);
         number_put(type, points, 2 * i + 1, im);
@@ -193,6 +197,13 @@ static bool special_fits(long double expected, double found, bool has_sign)
 static long double rounded_part(hal_type type, long double part)
 {
     return type == HAL_TYPE_F32 ? (long double)(float)part : (long double)(double)part;
+}
+
+/* Whether the real part has the bound by itself, also where it is nearly 0: of logarithms. */
+static bool has_exact_real_part(ops_complex_unary_function function)
+{
+    return function == OPS_COMPLEX_LOG || function == OPS_COMPLEX_LOG2 ||
+           function == OPS_COMPLEX_LOG10 || function == OPS_COMPLEX_LOG1P;
 }
 
 static void judge_point(case_run *run, hal_type type, const char *name, number z, number expected,
@@ -245,8 +256,17 @@ static void run_unary(case_run *run, const void *parameters)
         const number z = point_get(t->type, points, i);
         const double found[2] = {part_get(t->type, results, parts * i),
                                  part_get(t->type, results, parts * i + parts - 1)};
-        judge_point(run, t->type, ops_complex_unary_name(function), z, unary_reference(function, z),
-                    found, parts, BOUND);
+        const number expected = unary_reference(function, z);
+        judge_point(run, t->type, ops_complex_unary_name(function), z, expected, found, parts,
+                    BOUND);
+        if (has_exact_real_part(function) && isfinite(creall(expected))) {
+            const double u = number_roundoff(t->type), size = (double)fabsl(creall(expected));
+            const double error = (double)fabsl((long double)found[0] - creall(expected));
+            case_check(run, error <= BOUND * u * (size + 4 * u),
+                       "%s of (%Lg, %Lg): real part: expected %Lg, got %g",
+                       ops_complex_unary_name(function), creall(z), cimagl(z), creall(expected),
+                       found[0]);
+        }
     }
 }
 

@@ -162,6 +162,7 @@ _METHODS = {
     "mT": property(matrix_transpose, doc="A view with the last two axes exchanged."),
     "sum": sum, "mean": mean, "max": max, "min": min, "prod": prod, "std": std, "var": var,
     "all": all_of, "any": any_of, "__array_priority__": 1000.0,
+    "__dlpack_c_exchange_api__": _core.dlpack_table(),
 }
 for _name, _value in _METHODS.items():
     setattr(Array, _name, _value)

@@ -187,6 +187,16 @@ def context_of(device):
     return Device(device)._context
 
 
+def dlpack_context(kind, index):
+    """The context whose memory has DLPack's kind and index."""
+    if kind == 2:
+        return Device(f"cuda:{index}")._context
+    context = default_device()._context
+    if kind in (1, 3) and _core.dlpack_device(context)[0] != 1:
+        context = Device("cpu")._context
+    return context
+
+
 def devices():
     """All devices that plugins find, a tuple of Device; the one that is used by default first."""
     found = _core.registry()

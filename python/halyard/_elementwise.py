@@ -183,16 +183,16 @@ def sign(x, /):
 def _rounding_function(name, text):
     def function(x, /):
         check_array(name, x)
-        if x.dtype is dt.bool or dt.is_complex(x.dtype):
+        if x.dtype is dt.bool or dt.is_complex(x.dtype) and name != "round":
             _refuse(name, x, "real numbers")
-        return unary(name, x) if dt.is_float(x.dtype) else _share(x)
+        return unary(name, x) if dt.is_inexact(x.dtype) else _share(x)
     return _named(function, name, text)
 
 
 ceil = _rounding_function("ceil", "The least whole number that is not below x.")
 floor = _rounding_function("floor", "The greatest whole number that is not above x.")
 trunc = _rounding_function("trunc", "The whole number next to x towards 0.")
-round = _rounding_function("round", "The nearest whole number; halves to even.")
+round = _rounding_function("round", "The nearest whole number; halves to even. Of complex numbers both parts.")
 
 
 def _test_function(name, ops_name, of_integers, text):

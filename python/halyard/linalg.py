@@ -1,6 +1,5 @@
 """The standard's linear algebra. Products and norms are computed on the device; factorisations, of
-which ops has none, on the host in double precision (src/linalg.c), those of real matrices. eig and
-eigvals raise Unsupported."""
+which ops has none, on the host in double precision (src/linalg.c, src/linalg_eig.c)."""
 import builtins as _builtins
 import math as _math
 from collections import namedtuple as _namedtuple
@@ -8,7 +7,6 @@ from collections import namedtuple as _namedtuple
 from . import _core
 from . import _dtypes as dt
 from ._create import cast, eye, filled
-from ._device import Unsupported
 from ._elementwise import abs, check_array, conj, exp, imag, real, sqrt, squared, where
 from ._linear import matmul, tensordot, vecdot
 from ._index import take_along_axis
@@ -120,6 +118,7 @@ def matrix_norm(x, /, *, keepdims=False, ord="fro"):
 
 # ---- Factorisations, on the host ----
 
+eig_result = _namedtuple("eig_result", "eigenvalues eigenvectors")
 eigh_result = _namedtuple("eigh_result", "eigenvalues eigenvectors")
 qr_result = _namedtuple("qr_result", "Q R")
 slogdet_result = _namedtuple("slogdet_result", "sign logabsdet")
@@ -127,9 +126,9 @@ svd_result = _namedtuple("svd_result", "U S Vh")
 
 
 def _stacked(function, x, square=False):
-    """x as [count, n, m] of float32 or float64, and the shape before."""
+    """x as [count, n, m] of float32, float64 or complex numbers, and the shape before."""
     check_array(function, x)
-    if not dt.is_float(x.dtype):
+    if not dt.is_inexact(x.dtype):
         raise TypeError(f"{function}: expected floats, got an array of {x.dtype}")
     if x.ndim < 2 or square and x.shape[-1] != x.shape[-2]:
         raise ValueError(f"{function}: expected {'square ' * square}matrices, got the shape "
@@ -147,9 +146,9 @@ def slogdet(x, /):
     flat, shape = _stacked("slogdet", x, True)
     if x.size == 0:
         return slogdet_result(filled(x._context, x.dtype, shape, 1),
-                              filled(x._context, x.dtype, shape, 0))
-    return slogdet_result(*(cast(_core.reshape(part, shape), x.dtype)
-                            for part in _core.slogdet(flat)))
+                              filled(x._context, dt.part_of(x.dtype), shape, 0))
+    sign, logarithm = (_core.reshape(part, shape) for part in _core.slogdet(flat))
+    return slogdet_result(cast(sign, x.dtype), cast(logarithm, dt.part_of(x.dtype)))
 
 
 def det(x, /):
@@ -186,7 +185,7 @@ def inv(x, /):
 
 
 def cholesky(x, /, *, upper=False):
-    """The lower triangular L with L L^T = x [..., n, n], or with ``upper`` its transpose.
+    """The lower triangular L with L L^H = x [..., n, n], or with ``upper`` U with U^H U = x.
     ValueError if a matrix is not positive definite."""
     flat, _ = _stacked("cholesky", x, True)
     if x.size == 0:
@@ -217,28 +216,34 @@ def qr(x, /, *, mode="reduced"):
 
 
 def eig(x, /):
-    """Raises Unsupported. ``eigh`` takes symmetric matrices."""
-    raise Unsupported("eig: halyard has no eigenvalues of matrices that are not symmetric: eigh and "
-                      "svd are there")
+    """The eigenvalues [..., n] and eigenvectors of length 1, in columns, of x [..., n, n]: complex
+    numbers, in no order. ValueError for NaN and infinities."""
+    flat, shape = _stacked("eig", x, True)
+    dtype, n = dt.complex_of(x.dtype), x.shape[-1]
+    if x.size == 0:
+        return eig_result(filled(x._context, dtype, shape + (n,), 0),
+                          filled(x._context, dtype, x.shape, 0))
+    values, vectors = _core.eig(cast(flat, dtype))
+    return eig_result(_core.reshape(values, shape + (n,)), _core.reshape(vectors, x.shape))
 
 
 def eigvals(x, /):
-    """Raises Unsupported, as ``eig``."""
-    eig(x)
+    """The eigenvalues of ``eig``."""
+    return eig(x).eigenvalues
 
 
 def eigh(x, /):
-    """The eigenvalues [..., n], in ascending order, and eigenvectors, in columns, of symmetric
-    x [..., n, n], of which the lower triangle is read."""
+    """The eigenvalues [..., n], in ascending order, and eigenvectors, in columns, of symmetric or
+    Hermitian x [..., n, n], of which the lower triangle is read."""
     flat, shape = _stacked("eigh", x, True)
-    n = x.shape[-1]
+    dtype, n = dt.part_of(x.dtype), x.shape[-1]
     if x.size == 0:
-        return eigh_result(filled(x._context, x.dtype, shape + (n,), 0), x)
+        return eigh_result(filled(x._context, dtype, shape + (n,), 0), x)
     values, vectors = _core.eigh(flat)
     order = argsort(values, axis=-1)
     values = take_along_axis(values, order, axis=-1)
     vectors = take_along_axis(vectors, order, axis=-1)
-    return eigh_result(cast(_core.reshape(values, shape + (n,)), x.dtype),
+    return eigh_result(cast(_core.reshape(values, shape + (n,)), dtype),
                        cast(_core.reshape(vectors, x.shape), x.dtype))
 
 
@@ -259,19 +264,19 @@ def svd(x, /, *, full_matrices=True):
     if 0 in shape or m == 0:
         u = eye(n, columns, dtype=x.dtype, device=x.device)
         return svd_result(_core.broadcast(u, shape + (n, columns)),
-                          filled(x._context, x.dtype, shape + (m,), 0),
+                          filled(x._context, dt.part_of(x.dtype), shape + (m,), 0),
                           filled(x._context, x.dtype, shape + (m, m), 0))
     scaled, v = _core.svd(flat)
     q, r = _core.qr(scaled)  # the columns are orthogonal: r is diagonal
-    s = diagonal(r)
-    signs = where(s < 0, -1.0, _core.broadcast(filled(x._context, s.dtype, (), 1), s.shape))
+    diagonals = diagonal(r)
+    s = abs(diagonals)
+    signs = where(s == 0, 1.0, diagonals / where(s == 0, 1.0, s))
     u = q[:, :, :m] * _core.reshape(signs, (signs.shape[0], 1, m))
     if columns > m:
         u = concat([u, q[:, :, m:]], axis=2)
-    s = abs(s)
     return svd_result(cast(_core.reshape(u, shape + (n, columns)), x.dtype),
-                      cast(_core.reshape(s, shape + (m,)), x.dtype),
-                      cast(_core.reshape(matrix_transpose(v), shape + (m, m)), x.dtype))
+                      cast(_core.reshape(s, shape + (m,)), dt.part_of(x.dtype)),
+                      cast(_core.reshape(conj(matrix_transpose(v)), shape + (m, m)), x.dtype))
 
 
 def svdvals(x, /):
@@ -305,5 +310,6 @@ def pinv(x, /, *, rtol=None):
     u, s, vh = svd(x, full_matrices=False)
     keep = s > _cut(s, rtol, x, "pinv")
     inverse = where(keep, 1.0 / where(keep, s, 1.0), 0.0)
-    scaled = matrix_transpose(vh) * _core.reshape(inverse, s.shape[:-1] + (1, s.shape[-1]))
-    return matmul(scaled, matrix_transpose(u))
+    scaled = conj(matrix_transpose(vh)) * _core.reshape(inverse,
+                                                        s.shape[:-1] + (1, s.shape[-1]))
+    return matmul(scaled, conj(matrix_transpose(u)))

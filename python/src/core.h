@@ -96,6 +96,18 @@ bool core_wait(context_object *context);
 /* Computes the array and reads its elements. False with an exception. */
 bool core_read(array_object *array, void *elements, size_t bytes);
 
+/* The elements of x in DLPack's terms, in its memory; on a GPU the work on them is on the context's
+ * stream, elsewhere it has ended. False with an exception. */
+struct ops_dlpack_managed;
+bool core_export(array_object *x, struct ops_dlpack_managed **managed);
+
+/* An array of a tensor of others, which it takes, and shares where it can. Null with an exception,
+ * and then the tensor stays the caller's. */
+PyObject *core_import(context_object *context, struct ops_dlpack_managed *managed);
+
+/* The capsule of __dlpack_c_exchange_api__. */
+PyObject *core_exchange_table(void);
+
 bool core_array_ready(PyObject *module);
 bool core_context_ready(PyObject *module);
 

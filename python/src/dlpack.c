@@ -161,6 +161,55 @@ static PyObject *dlpack_import(PyObject *module, PyObject *arguments)
     return made;
 }
 
+bool core_export(array_object *x, ops_dlpack_managed **managed)
+{
+    ops_context *ops = x->context->ops;
+    ops_tensor tensor;
+    hal_status status = ops_array_get_tensor(x->array, &tensor);
+    const bool has_stream = ops_dlpack_device_of(ops).kind == OPS_DLPACK_GPU;
+    if (status == HAL_OK && !has_stream && !core_wait(x->context)) {
+        return false;
+    }
+    if (status == HAL_OK) {
+        status = has_stream
+                     ? ops_tensor_to_dlpack_stream(ops, &tensor, OPS_DLPACK_NO_STREAM, managed)
+                     : ops_tensor_to_dlpack(ops, &tensor, 0, managed);
+    }
+    if (status == HAL_OK && x->is_complex) {
+        status = ops_dlpack_join_parts(*managed);
+        if (status != HAL_OK) {
+            (*managed)->destroy(*managed);
+        }
+    }
+    if (status != HAL_OK) {
+        core_raise(status);
+    }
+    return status == HAL_OK;
+}
+
+PyObject *core_import(context_object *context, ops_dlpack_managed *managed)
+{
+    const bool is_complex = managed->tensor.type.code == OPS_DLPACK_COMPLEX;
+    ops_tensor tensor;
+    const hal_status status =
+        tensor_import(context, &managed->tensor, 2, managed_release, managed, &tensor);
+    if (status != HAL_OK) {
+        return core_raise(status);
+    }
+    PyObject *made =
+        core_wrap_parts(context, ops_array_from_tensor(context->ops, &tensor), is_complex);
+    ops_tensor_release(&tensor);
+    return made;
+}
+
+/* (): the exchange table */
+static PyObject *dlpack_table(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return core_exchange_table();
+}
+
 /* (context): (kind, index) of its memory in DLPack's terms, and the number of its stream. */
 static PyObject *dlpack_device(PyObject *module, PyObject *object)
 {
@@ -181,6 +230,7 @@ static PyObject *dlpack_device(PyObject *module, PyObject *object)
 PyMethodDef core_dlpack_methods[] = {
     {"dlpack_export", dlpack_export, METH_VARARGS, "(x, copy, versioned, stream)"},
     {"dlpack_device", dlpack_device, METH_O, "(context): kind, index, stream"},
+    {"dlpack_table", dlpack_table, METH_NOARGS, "(): a capsule"},
     {"dlpack_import", dlpack_import, METH_VARARGS, "(context, capsule, copy)"},
     {NULL, NULL, 0, NULL},
 };

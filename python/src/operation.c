@@ -259,7 +259,7 @@ static PyObject *operation_unary(PyObject *module, PyObject *arguments)
     if (!PyArg_ParseTuple(arguments, "iO!", &function, core_array_type, &x)) {
         return NULL;
     }
-    if (x->is_complex && function != OPS_IDENTITY && function != OPS_NEG) {
+    if (x->is_complex && function != OPS_IDENTITY && function != OPS_NEG && function != OPS_ROUND) {
         PyErr_Format(PyExc_TypeError, "%s: expected real numbers, got complex ones",
                      ops_unary_name((ops_unary_function)function));
         return NULL;

@@ -63,7 +63,7 @@ def test_operators_and_functions(name):
         assert near(getattr(hx, f)(x), getattr(numpy, f)(a)), f
     for f in ("asin", "acos", "atan", "asinh", "acosh", "atanh"):
         assert near(getattr(hx, f)(x), getattr(numpy, "arc" + f[1:])(a)), f
-    assert near(hx.sign(x), a / abs(a))
+    assert near(hx.sign(x), a / abs(a)) and near(hx.round(x * 3), numpy.round(a * 3))
     assert (x == x).tolist() == (a == a).tolist() and not hx.any(x != x)
     x += y
     x *= 1j
@@ -183,3 +183,56 @@ def test_text_is_that_of_numpy(values):
     x = hx.asarray(a)
     assert str(x) == str(a)
     assert repr(x) == repr(a)
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_factorisations(name):
+    a, b = numbers(name, (2, 4, 4)), numbers(name, (2, 4, 3), 1)
+    x, y = hx.asarray(a), hx.asarray(b)
+    linalg, hermitian = hx.linalg, a + numpy.conj(a.transpose(0, 2, 1))
+    definite = a @ numpy.conj(a.transpose(0, 2, 1)) + numpy.eye(4).astype(name)
+    assert near(linalg.solve(x, y), numpy.linalg.solve(a, b), 1000)
+    assert near(linalg.inv(x) @ x, numpy.broadcast_to(numpy.eye(4), a.shape), 1000)
+    assert near(linalg.det(x), numpy.linalg.det(a), 1000)
+    lower = linalg.cholesky(hx.asarray(definite))
+    assert near(lower, numpy.linalg.cholesky(definite), 1000)
+    upper = numpy.conj(numpy.linalg.cholesky(definite).transpose(0, 2, 1))
+    assert near(linalg.cholesky(hx.asarray(definite), upper=True), upper, 1000)
+    one = numpy.broadcast_to(numpy.eye(4), a.shape)
+    q, r = linalg.qr(x)
+    assert near(q @ r, a, 1000) and near(hx.conj(q.mT) @ q, one, 1000) and near(hx.triu(r), r)
+    values, vectors = linalg.eigh(hx.asarray(hermitian))
+    assert near(values, numpy.linalg.eigvalsh(hermitian), 1000) and not hx.isdtype(
+        values.dtype, "complex floating")
+    assert near(hx.asarray(hermitian) @ vectors, numpy.asarray(vectors * values[:, None, :]), 1000)
+    for m in (a, b, b.transpose(0, 2, 1)):
+        u, s, vh = linalg.svd(hx.asarray(m), full_matrices=False)
+        assert near(s, numpy.linalg.svd(m, compute_uv=False), 1000)
+        assert near((u * s[:, None, :]) @ vh, m, 1000)
+        assert near(linalg.pinv(hx.asarray(m)), numpy.linalg.pinv(m), 1000)
+        u, s, vh = linalg.svd(hx.asarray(m))
+        assert u.shape[-1] == m.shape[-2] and vh.shape[-2] == m.shape[-1]
+        assert near(hx.conj(u.mT) @ u, numpy.broadcast_to(numpy.eye(u.shape[-1]), u.shape), 1000)
+    assert linalg.matrix_rank(x).tolist() == [4, 4]
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", *DTYPES])
+def test_eigenvalues_of_any_matrix(name):
+    generator = numpy.random.default_rng(3)
+    for n in (1, 2, 5, 12):
+        a = generator.normal(size=(3, n, n)).astype(name)
+        if name in DTYPES:
+            a = a + 1j * generator.normal(size=a.shape).astype(a.real.dtype)
+        values, vectors = hx.linalg.eig(hx.asarray(a))
+        assert values.dtype is getattr(hx, str((a + 0j).dtype)) and vectors.shape == a.shape
+        wide = numpy.asarray(vectors).astype("complex128")
+        error = a @ wide - wide * numpy.asarray(values)[:, None, :]
+        assert abs(error).max() < 300 * numpy.finfo(a.dtype).eps
+        assert abs(numpy.linalg.norm(wide, axis=1) - 1).max() < 1e-6
+    shift = numpy.roll(numpy.eye(6), 1, axis=1)  # a cycle, and a matrix with one eigenvector
+    found = numpy.asarray(hx.linalg.eigvals(hx.asarray(shift)))
+    assert abs(found ** 6 - 1).max() < 1e-12
+    block = hx.linalg.eig(hx.asarray([[2.0, 1.0], [0.0, 2.0]], dtype=hx.float64))
+    assert near(block.eigenvalues, [2, 2]) and abs(abs(block.eigenvectors[0, 1]) - 1) < 1e-12
+    with pytest.raises(ValueError):
+        hx.linalg.eigvals(hx.asarray([[math.nan, 1], [2, 3]]))

@@ -1,5 +1,6 @@
 """Exchange with NumPy: the buffer protocol, DLPack, and text as NumPy prints it."""
 import array
+import ctypes
 import gc
 
 import pytest
@@ -188,3 +189,77 @@ def test_references_of_exchanges_are_exact():
         del made, shown, again
         device.synchronize()
         assert (sys.getrefcount(a), sys.getrefcount(x)) == counts
+
+
+class Table(ctypes.Structure):
+    """DLPackExchangeAPI."""
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32),
+                ("previous", ctypes.c_void_p),
+                ("allocate", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p,
+                                              ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p,
+                                              ctypes.c_void_p)),
+                ("from_object", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object,
+                                                  ctypes.POINTER(ctypes.c_void_p))),
+                ("to_object", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p,
+                                                ctypes.POINTER(ctypes.py_object))),
+                ("view_object", ctypes.c_void_p),
+                ("get_stream", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32,
+                                                 ctypes.POINTER(ctypes.c_void_p)))]
+
+
+class Managed(ctypes.Structure):
+    """DLManagedTensorVersioned with its tensor."""
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("owner", ctypes.c_void_p),
+                ("destroy", ctypes.CFUNCTYPE(None, ctypes.c_void_p)), ("flags", ctypes.c_uint64),
+                ("data", ctypes.c_void_p), ("kind", ctypes.c_int32), ("index", ctypes.c_int32),
+                ("rank", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+
+
+def exchange_table():
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    capsule = hx.Array.__dlpack_c_exchange_api__
+    return Table.from_address(pointer(capsule, b"dlpack_exchange_api"))
+
+
+def test_the_c_exchange_table_shares_memory_both_ways():
+    table = exchange_table()
+    assert (table.major, table.minor) == (1, 3)
+    with hx.Device("cpu") as device:
+        for x in (hx.reshape(hx.arange(12.0), (3, 4))[:, ::2], hx.asarray([1 + 2j, 3j])):
+            hx.evaluate(x)
+            before = device.memory()["copied_bytes"]
+            made, back, stream = ctypes.c_void_p(), ctypes.py_object(), ctypes.c_void_p(7)
+            assert table.from_object(x, ctypes.byref(made)) == 0
+            managed = Managed.from_address(made.value)
+            assert (managed.kind, managed.rank, managed.flags & 1) == (1, x.ndim, 1)
+            assert tuple(managed.shape[i] for i in range(x.ndim)) == x.shape
+            assert table.to_object(made, ctypes.byref(back)) == 0
+            assert device.memory()["copied_bytes"] == before
+            assert back.value.tolist() == x.tolist() and back.value.dtype is x.dtype
+            assert table.get_stream(1, 0, ctypes.byref(stream)) == 0 and stream.value is None
+        with pytest.raises(TypeError):
+            table.from_object([1.0], ctypes.byref(made))
+
+
+def test_the_c_exchange_table_allocates():
+    table = exchange_table()
+    with hx.Device("cpu"):
+        made, shape = ctypes.c_void_p(), (ctypes.c_int64 * 2)(3, 5)
+        prototype = Managed(kind=1, index=0, rank=2, code=2, bits=32, lanes=1, shape=shape)
+        address = ctypes.addressof(prototype) + Managed.data.offset
+        failures = []
+        report = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)(
+            lambda user, kind, message: failures.append((kind, message)))
+        called = ctypes.cast(report, ctypes.c_void_p)
+        assert table.allocate(address, ctypes.byref(made), None, called) == 0 and not failures
+        managed = Managed.from_address(made.value)
+        assert managed.data and managed.flags == 0
+        assert (managed.shape[0], managed.shape[1]) == (3, 5)
+        ctypes.memset(managed.data + managed.byte_offset, 0, 60)
+        managed.destroy(made)
+        prototype.bits = 7
+        assert table.allocate(address, ctypes.byref(made), None, called) == -1
+        assert failures and failures[0][0] == b"BufferError"

@@ -3,6 +3,7 @@
  * released; no kernel accesses memory beyond its arrays. The device is the mock plugin. Run by
  * ./dev check as the ctest fuzz_ops_array. */
 #include <dlfcn.h>
+#include <ops/complex.h>
 #include <ops/graph.h>
 #include <ops/resize.h>
 #include <ops/shape.h>
@@ -252,6 +253,36 @@ static ops_array *make_attention(machine *m, ops_array *q, int *is_far)
     return gradients[wanted];
 }
 
+/* Calls on complex arrays. Products along a far axis would be computed. */
+static ops_array *make_complex(machine *m, ops_array *x, int *is_far)
+{
+    const uint32_t what = next(m) % 8, form = next(m);
+    const int32_t axis = (int32_t)(next(m) % 9) - 1;
+    switch (what) {
+    case 0:
+        return ops_complex_join(x, form % 2 ? operand(m, is_far) : NULL);
+    case 1:
+        return form % 2 ? ops_complex_real(x) : ops_complex_imag(x);
+    case 2:
+        return ops_complex_test((ops_unary_function)(form % (OPS_UNARY_COUNT + 1)), x);
+    case 3:
+        return ops_complex_matmul(x, operand(m, is_far), form % 4);
+    case 4:
+        return ops_complex_binary((ops_complex_binary_function)(form % OPS_COMPLEX_BINARY_COUNT), x,
+                                  operand(m, is_far));
+    case 5:
+        return *is_far ? ops_complex_real(x)
+                       : ops_complex_reduce((ops_reduction)(form % OPS_REDUCTION_COUNT), axis,
+                                            form % 2 != 0, x);
+    case 6:
+        return *is_far ? ops_complex_imag(x)
+                       : ops_complex_scan((ops_scan_kind)(form % OPS_SCAN_KIND_COUNT), axis, x);
+    default:
+        return ops_complex_unary((ops_complex_unary_function)(form % (OPS_COMPLEX_UNARY_COUNT + 1)),
+                                 x);
+    }
+}
+
 /* One call; `is_far` is set when an operand is. */
 static ops_array *make(machine *m, uint32_t what, int *is_far)
 {
@@ -312,6 +343,8 @@ static ops_array *make(machine *m, uint32_t what, int *is_far)
         return make_move(m, x, is_far);
     case 24:
         return make_attention(m, x, is_far);
+    case 25:
+        return make_complex(m, x, is_far);
     default:
         return make_view(m, what, x);
     }
@@ -336,7 +369,7 @@ static void place(machine *m, ops_array *made, int is_far, int may_be_far)
 
 static void call(machine *m)
 {
-    const uint32_t what = next(m) % 25;
+    const uint32_t what = next(m) % 26;
     int is_far = 0;
     switch (what) {
     case 0:
