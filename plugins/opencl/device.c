@@ -109,9 +109,27 @@ static const char *variable_find(char *const *kept, const char *variable)
     return *kept;
 }
 
-/* Removes the variables that were set since. */
+/* Gives a kept variable its value again if that was changed or removed since. */
+static void variable_restore(char *kept)
+{
+    char *value = strchr(kept, '=');
+    if (!value) {
+        return;
+    }
+    *value = '\0';
+    const char *now = getenv(kept);
+    if (!now || strcmp(now, value + 1) != 0) {
+        setenv(kept, value + 1, 1);
+    }
+    *value = '=';
+}
+
+/* Makes the environment what it was: removes the variables that were set since, and restores others. */
 static void variables_restore(char **kept)
 {
+    for (size_t i = 0; kept && kept[i]; i++) {
+        variable_restore(kept[i]);
+    }
     for (size_t i = 0; kept && environ && environ[i];) {
         char name[256];
         const size_t length = strcspn(environ[i], "=");

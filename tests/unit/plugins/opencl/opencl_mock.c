@@ -70,6 +70,8 @@ cl_int clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint room
 {
     (void)platform, (void)type, (void)room;
     setenv("MOCK_OPENCL_OF_DRIVER", "1", 1); /* as PoCL does for libraries that it uses */
+    setenv("MOCK_OPENCL_CHANGED", "other", 1);
+    unsetenv("MOCK_OPENCL_REMOVED");
     *count = 1;
     devices[0] = (cl_device_id)&device_object;
     return mode("no_device") ? CL_DEVICE_NOT_FOUND : CL_SUCCESS;

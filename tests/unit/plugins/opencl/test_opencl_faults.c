@@ -2,6 +2,7 @@
  * that goes wrong in one way (opencl_mock.c), so that no driver is needed. */
 
 #include "../plugin_host.h"
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,6 +40,12 @@ typedef struct used {
 } used;
 
 /* Lists, opens, allocates, makes a kernel and a queue, up to the first failure. */
+static bool is_own(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && strcmp(value, "own") == 0;
+}
+
 static hal_status used_create(const hal_plugin_entries *plugin, used *made)
 {
     static const char text[] = "kernel twice\ngroup 64 1 1\nbinding x u32 read_write\n"
@@ -48,9 +55,12 @@ static hal_status used_create(const hal_plugin_entries *plugin, used *made)
     hal_device_info infos[4];
     uint32_t count = 0;
     *made = (used){.plugin = plugin};
+    setenv("MOCK_OPENCL_CHANGED", "own", 1);
+    setenv("MOCK_OPENCL_REMOVED", "own", 1);
     hal_status status = plugin_list(plugin, infos, 4, &count);
-    if (secure_getenv("MOCK_OPENCL_OF_DRIVER")) {
-        snprintf(message, sizeof message, "a variable of the driver is left in the environment");
+    if (secure_getenv("MOCK_OPENCL_OF_DRIVER") || !is_own("MOCK_OPENCL_CHANGED") ||
+        !is_own("MOCK_OPENCL_REMOVED")) {
+        snprintf(message, sizeof message, "a driver has changed the environment");
         status = HAL_ERROR_INTERNAL;
     }
     if (status == HAL_OK) {
