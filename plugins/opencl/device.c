@@ -117,14 +117,14 @@ static void variable_restore(char *kept)
         return;
     }
     *value = '\0';
-    const char *now = getenv(kept);
+    const char *now = secure_getenv(kept);
     if (!now || strcmp(now, value + 1) != 0) {
         setenv(kept, value + 1, 1);
     }
     *value = '=';
 }
 
-/* Makes the environment what it was: removes the variables that were set since, and restores others. */
+/* Makes the environment what it was: removes the variables that were set since, restores others. */
 static void variables_restore(char **kept)
 {
     for (size_t i = 0; kept && kept[i]; i++) {
