@@ -31,7 +31,8 @@ static const char *const patterns[HAL_IR_EXTRACT + 1][CLASSES] = {
     [HAL_IR_RINT] = {"rint(@a)", NULL, NULL, NULL},
     [HAL_IR_AND] = {NULL, "@a & @b", "@a & @b", "(@T)(@a & @b)"},
     [HAL_IR_OR] = {NULL, "@a | @b", "@a | @b", "(@T)(@a | @b)"},
-    [HAL_IR_XOR] = {NULL, "@a ^ @b", "@a ^ @b", "@a != @b"},
+    /* In parentheses, since compilers take the literals 2 ^ n and 10 ^ n for powers, and warn. */
+    [HAL_IR_XOR] = {NULL, "(@a) ^ @b", "(@a) ^ @b", "@a != @b"},
     [HAL_IR_NOT] = {NULL, "~@a", "~@a", "!@a"},
     [HAL_IR_SHL] = {NULL, "(@T)((@U)@a << (@b & @m))", "@a << (@b & @m)", NULL},
     [HAL_IR_SHR] = {NULL, "@a >> (@b & @m)", "@a >> (@b & @m)", NULL},
