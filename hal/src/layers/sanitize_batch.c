@@ -37,7 +37,9 @@ static void binding_add(hal_recording *copy, hal_command *command, hal_binding b
 /* Room is reserved. */
 static void scalars_append(hal_recording *copy, const void *scalars, uint32_t bytes, uint32_t room)
 {
-    memcpy(copy->scalars + copy->scalar_bytes, scalars, bytes);
+    if (bytes) {
+        memcpy(copy->scalars + copy->scalar_bytes, scalars, bytes);
+    }
     memset(copy->scalars + copy->scalar_bytes + bytes, 0, room - bytes);
     copy->scalar_bytes += room;
 }

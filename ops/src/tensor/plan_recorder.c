@@ -154,10 +154,12 @@ static ops_recorded_plan *recorder_make_plan(const ops_plan_recorder *recorder)
     if (!plan) {
         return NULL;
     }
-    plan->command_count = recorder->command_count;
-    plan->temporary_count = temporaries;
-    plan->operand_count = recorder->operand_count;
-    plan->general_ns = plan->spent_ns = recorder->general_ns;
+    *plan = (ops_recorded_plan){.command_count = recorder->command_count,
+                                .temporary_count = temporaries,
+                                .operand_count = recorder->operand_count,
+                                .general_ns = recorder->general_ns,
+                                .spent_ns = recorder->general_ns,
+                                .general_count = recorder->general_count};
     plan->commands = (plan_command *)(plan + 1);
     plan->ranges = (plan_range *)(plan->commands + recorder->command_count);
     plan->temporaries = (uint64_t *)(plan->ranges + recorder->range_count);
