@@ -503,6 +503,10 @@ static void long_wait(case_run *run, const void *parameters)
                (unsigned long long)took / 1000000);
     case_ok(run, status, "a wait");
     case_ok(run, hal_point_wait(last, 0), "a look after the wait");
+    while (host_time() - begin < asked) { /* it took less than it did before */
+        last = long_work_flush(run, &work);
+        case_ok(run, hal_point_wait(last, HAL_WAIT_FOREVER), "a wait");
+    }
     if (has_times) {
         case_ok(run, hal_point_get_elapsed(first, last, &device_ns), "hal_point_get_elapsed");
         case_check(run, device_ns >= asked / 4,

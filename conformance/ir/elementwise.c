@@ -340,8 +340,9 @@ static hal_type operand_type(const elementwise *tested, unsigned operand)
 
 enum { MOST_LANES = 256, RANDOM_LANES = 32 };
 
-/* Constants of a function, whose polynomial a compiler has for each of them. */
-enum { OF_FUNCTIONS = 11 };
+/* Constants of a function, and of them in one kernel: a compiler has the function's polynomial for
+ * each, and rusticl takes minutes for eleven of pow. */
+enum { OF_FUNCTIONS = 11, IN_KERNEL = 3 };
 
 /* What is combined with constants: the corners, random values, and of integers multiples of the
  * constants and what is next to these, where a quotient changes. Returns their number. */
@@ -431,14 +432,18 @@ static void run_constants(case_run *run, const void *parameters)
     const uint64_t *constants = constants_of(tested->type);
     unsigned forms[4];
     const unsigned form_count = constant_forms(tested, forms);
+    const bool is_function = hal_ir_is_math(tested->opcode);
     size_t count = 0;
-    while (constants[count] != UINT64_MAX &&
-           (count < OF_FUNCTIONS || !hal_ir_is_math(tested->opcode))) {
+    while (constants[count] != UINT64_MAX && (count < OF_FUNCTIONS || !is_function)) {
         count++;
     }
+    const size_t most = is_function ? IN_KERNEL : count;
     claim_types(run, tested);
     for (unsigned f = 0; f < form_count; f++) {
-        constants_run(run, tested, forms[f], constants, count);
+        for (size_t first = 0; first < count; first += most) {
+            constants_run(run, tested, forms[f], constants + first,
+                          count - first < most ? count - first : most);
+        }
     }
 }
 
