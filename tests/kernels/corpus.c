@@ -2,6 +2,7 @@
 #include "corpus.h"
 
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,8 +42,25 @@ static void release_tensors(corpus *c)
     c->tensor_count = 0;
 }
 
+/* A kernel has the name of what asked for it, so it is compiled within the call, as hal does where
+ * there is one processor. */
+static void use_one_processor(void)
+{
+    cpu_set_t allowed, one;
+    int first = 0;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
+        while (first < CPU_SETSIZE - 1 && !CPU_ISSET(first, &allowed)) {
+            first++;
+        }
+        CPU_ZERO(&one);
+        CPU_SET(first, &one);
+        sched_setaffinity(0, sizeof one, &one);
+    }
+}
+
 static bool run(corpus *c, const char *device)
 {
+    use_one_processor();
     char selection[64];
     hal_device *opened = NULL;
     hal_queue *queue = NULL;

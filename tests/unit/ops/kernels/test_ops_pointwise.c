@@ -720,6 +720,9 @@ static void bad_expressions(void **state)
 /* Sixteen inputs of many strides do not fit the scalars: the layout becomes constants. */
 static void many_strided_inputs(void **state)
 {
+    if (hal_device_get_info(test_device)->max_bindings < 17) {
+        skip(); /* a layer has some of them */
+    }
     hal_ir_builder *b;
     ops_expression *e;
     ok(hal_ir_builder_create_fragment("sixteen", &b));
