@@ -39,9 +39,18 @@ static void must(int holds)
     }
 }
 
+static hal_device *device;
+
+/* The threads that compile are joined when their device is closed. */
+static void close_context(void)
+{
+    ops_context_destroy(context);
+    hal_queue_destroy(queue);
+    hal_device_release(device);
+}
+
 static void open_context(void)
 {
-    static hal_device *device;
     if (!context) {
         setenv("HAL_PLUGIN_PATH", TEST_PLUGINS "/mock", 1);
         void *library = dlopen(TEST_PLUGINS "/mock/hal_mock.so", RTLD_NOW | RTLD_LOCAL);
@@ -50,6 +59,7 @@ static void open_context(void)
         must(hal_device_open("mock", &device) == HAL_OK &&
              hal_queue_create(device, &queue) == HAL_OK &&
              ops_context_create(queue, &context) == HAL_OK);
+        atexit(close_context);
     }
 }
 

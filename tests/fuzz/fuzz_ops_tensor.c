@@ -78,6 +78,13 @@ static void make_expressions(void)
     }
 }
 
+/* The threads that compile are joined when their device is closed. */
+static void close_device(void)
+{
+    hal_device_release(device);
+    hal_device_release(other);
+}
+
 static void open_device(void)
 {
     if (mock) {
@@ -89,6 +96,7 @@ static void open_device(void)
     mock = dlsym(library, MOCK_STATE_SYMBOL);
     must(mock && hal_device_open("mock:0", &device) == HAL_OK &&
          hal_device_open("mock:1", &other) == HAL_OK);
+    atexit(close_device);
     make_expressions();
 }
 

@@ -34,7 +34,7 @@ class Missing(Exception):
 
 class Intel:
     """ocloc with Intel's graphics compiler: no doubles, which most of its GPUs emulate or lack. A
-    kernel that spills has failed, attention's gradients beyond 40 words."""
+    kernel that spills has failed, products of quantised weights beyond 40 words."""
     language, devices, targets = "opencl", ("narrow",), ("tgllp", "dg2")
 
     def __init__(self):
@@ -53,7 +53,7 @@ class Intel:
                    if (found := re.search(text + r": *(\d+)", binary))}
         spilled = re.search(r"spilled around (\d+)", log)
         words = int(spilled.group(1)) if spilled else 0
-        if words > (40 if source.stem.startswith("gradients_") else 0):
+        if words > (40 if source.stem.startswith("gemm_quantised") else 0):
             raise RuntimeError(f"{words} words of registers are spilled")
         return figures | {"spills": words}
 

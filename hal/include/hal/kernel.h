@@ -77,11 +77,13 @@ HAL_API hal_status hal_kernel_recall(hal_device *device, const hal_kernel_finger
 
 /* Creates `count` kernels as hal_kernel_create does, several at a time: threads that live within
  * the call share the work. kernels[i] is null where one cannot be created; the others are created.
- * The status is that of the first that cannot.
+ * The status is that of the first that cannot. `fingerprints`: null, or `count` by which
+ * hal_kernel_recall finds the kernels.
  * Ownership: the caller's reference for each; `irs` may be destroyed after the call. Threads: any.
  * Errors: INVALID_ARGUMENT for null, those of hal_kernel_create. */
 HAL_API hal_status hal_kernel_create_all(hal_device *device, const hal_ir_kernel *const *irs,
-                                         uint32_t count, HAL_OUT hal_kernel **kernels);
+                                         const hal_kernel_fingerprint *fingerprints, uint32_t count,
+                                         HAL_OUT hal_kernel **kernels);
 
 /* Creates a kernel from native code in a format that the device's plugin declares. `signature` has
  * the bindings, scalars and group size of the code, and no records.

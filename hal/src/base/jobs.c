@@ -148,15 +148,19 @@ void hal_jobs_init(hal_jobs *jobs)
 void hal_jobs_deinit(hal_jobs *jobs)
 {
     HAL_UNCANCELLED;
+    bool is_started[HAL_JOBS_THREADS];
     pthread_mutex_lock(&jobs->lock);
     while (jobs->first) {
         hal_job *job = jobs->first;
         job_unlink(jobs, job);
         job->state = HAL_JOB_ENDED;
     }
+    for (uint32_t i = 0; i < HAL_JOBS_THREADS; i++) {
+        is_started[i] = jobs->threads[i].state != HAL_THREAD_NONE;
+    }
     pthread_mutex_unlock(&jobs->lock);
     for (uint32_t i = 0; i < HAL_JOBS_THREADS; i++) {
-        if (jobs->threads[i].state != HAL_THREAD_NONE) {
+        if (is_started[i]) {
             pthread_join(jobs->threads[i].id, NULL);
         }
     }

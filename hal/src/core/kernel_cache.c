@@ -198,6 +198,9 @@ hal_status hal_kernel_cache_get_ahead(hal_kernel_cache *cache, const uint64_t ke
     if (*kernel && is_new) {
         hal_jobs_add(&cache->jobs, &ahead->job);
     } else {
+        if (*kernel && ahead->has_fingerprint) { /* another one of the same kernel */
+            hal_fingerprint_store(cache->device, &ahead->fingerprint, ahead->ir, (*kernel)->key);
+        }
         hal_kernel_ahead_destroy(ahead);
     }
     return *kernel ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;

@@ -129,6 +129,17 @@ static hal_status kernel_create_legal(const creation *how, hal_device *device,
     return status;
 }
 
+/* Stores the fingerprint of a kernel that was there already, built for another one. */
+static void found_fingerprint_store(const creation *how, hal_device *device,
+                                    const hal_ir_kernel *ir, const hal_kernel *kernel)
+{
+    hal_ir_kernel *legal = NULL;
+    if (how->fingerprint && hal_ir_legalise(ir, &device->info, &legal) == HAL_OK) {
+        hal_fingerprint_store(device, how->fingerprint, legal, kernel->key);
+        hal_ir_kernel_destroy(legal);
+    }
+}
+
 /* A kernel that was found may be one that is compiled ahead. Takes the reference. */
 static hal_status kernel_found(const creation *how, hal_kernel **kernel)
 {
@@ -151,6 +162,7 @@ static hal_status kernel_create_verified(const creation *how, hal_device *device
     uint64_t source[2];
     hal_ir_hash(ir, source);
     if ((*kernel = hal_kernel_cache_find_source(device->kernels, source)) != NULL) {
+        found_fingerprint_store(how, device, ir, *kernel);
         return kernel_found(how, kernel);
     }
     dump_ir("as built", ir);
@@ -164,7 +176,8 @@ static hal_status kernel_create_verified(const creation *how, hal_device *device
     return status;
 }
 
-static hal_status kernel_create(hal_device *device, const hal_ir_kernel *ir, hal_kernel **kernel)
+static hal_status kernel_create(hal_device *device, const hal_ir_kernel *ir,
+                                const hal_kernel_fingerprint *fingerprint, hal_kernel **kernel)
 {
     if (!kernel || !ir) {
         return hal_null_argument("hal_kernel_create", kernel ? "ir" : "kernel");
@@ -174,9 +187,10 @@ static hal_status kernel_create(hal_device *device, const hal_ir_kernel *ir, hal
     if (status == HAL_OK) {
         status = hal_ir_verify(ir);
     }
-    return status == HAL_OK ? kernel_create_verified(
-                                  &(creation){.function = "hal_kernel_create", .argument = "ir"},
-                                  device, ir, kernel)
+    return status == HAL_OK ? kernel_create_verified(&(creation){.function = "hal_kernel_create",
+                                                                 .argument = "ir",
+                                                                 .fingerprint = fingerprint},
+                                                     device, ir, kernel)
                             : status;
 }
 
@@ -371,10 +385,17 @@ static hal_status report_created(hal_status status, hal_kernel **kernel)
     return status;
 }
 
-hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir, hal_kernel **kernel)
+hal_status hal_kernel_create_with(hal_device *device, const hal_ir_kernel *ir,
+                                  const hal_kernel_fingerprint *fingerprint, hal_kernel **kernel)
 {
     const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create");
-    return status == HAL_OK ? report_created(kernel_create(device, ir, kernel), kernel) : status;
+    return status == HAL_OK ? report_created(kernel_create(device, ir, fingerprint, kernel), kernel)
+                            : status;
+}
+
+hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir, hal_kernel **kernel)
+{
+    return hal_kernel_create_with(device, ir, NULL, kernel);
 }
 
 hal_status hal_kernel_create_built(hal_device *device, hal_ir_builder *builder,

@@ -1,6 +1,7 @@
 /* Creation of several kernels at a time, by threads that live within the call, so exit and fork
  * meet none. */
 #include "device.h"
+#include "fingerprint.h"
 
 #include "base/cancel.h"
 #include "base/platform.h"
@@ -17,10 +18,18 @@ enum { MAX_HELPERS = 7 };
 typedef struct kernel_workers {
     hal_device *device;
     const hal_ir_kernel *const *irs;
+    const hal_kernel_fingerprint *fingerprints; /* or null */
     hal_kernel **kernels;
     uint32_t count;
     _Atomic uint32_t next;
 } kernel_workers;
+
+static hal_status worker_create(const kernel_workers *workers, uint32_t i)
+{
+    return hal_kernel_create_with(workers->device, workers->irs[i],
+                                  workers->fingerprints ? &workers->fingerprints[i] : NULL,
+                                  &workers->kernels[i]);
+}
 
 /* Creates kernels while there are any that no member has taken. */
 static void *worker_run(void *user)
@@ -28,7 +37,7 @@ static void *worker_run(void *user)
     kernel_workers *workers = user;
     uint32_t i;
     while ((i = atomic_fetch_add(&workers->next, 1)) < workers->count) {
-        if (hal_kernel_create(workers->device, workers->irs[i], &workers->kernels[i]) != HAL_OK) {
+        if (worker_create(workers, i) != HAL_OK) {
             workers->kernels[i] = NULL;
         }
     }
@@ -58,9 +67,14 @@ static void workers_run(kernel_workers *workers)
 }
 
 hal_status hal_kernel_create_all(hal_device *device, const hal_ir_kernel *const *irs,
-                                 uint32_t count, hal_kernel **kernels)
+                                 const hal_kernel_fingerprint *fingerprints, uint32_t count,
+                                 hal_kernel **kernels)
 {
-    kernel_workers workers = {.device = device, .irs = irs, .kernels = kernels, .count = count};
+    kernel_workers workers = {.device = device,
+                              .irs = irs,
+                              .fingerprints = fingerprints,
+                              .kernels = kernels,
+                              .count = count};
     hal_status status = HAL_OK;
     if (count == 0) {
         return HAL_OK;
@@ -73,7 +87,7 @@ hal_status hal_kernel_create_all(hal_device *device, const hal_ir_kernel *const 
     /* Once more, so that the caller's thread has the message. */
     for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
         if (!kernels[i]) {
-            status = hal_kernel_create(device, irs[i], &kernels[i]);
+            status = worker_create(&workers, i);
         }
     }
     return status;

@@ -91,12 +91,14 @@ static hal_status cache_compile_pending(ops_context *context, const ops_pending_
                                         uint32_t count, ops_entry **entry)
 {
     const hal_ir_kernel *irs[OPS_PENDING_KERNELS];
+    hal_kernel_fingerprint fingerprints[OPS_PENDING_KERNELS];
     hal_kernel *kernels[OPS_PENDING_KERNELS];
     for (uint32_t i = 0; i < count; i++) {
         irs[i] = taken[i].ir;
+        fingerprints[i] = fingerprint_of(taken[i].kernel);
     }
     const uint64_t begin = now_ns();
-    hal_status status = hal_kernel_create_all(context->device, irs, count, kernels);
+    hal_status status = hal_kernel_create_all(context->device, irs, fingerprints, count, kernels);
     ops_compile_policy_add_time(context->compile_policy, (now_ns() - begin) / count, true);
     status = kernels[0] ? HAL_OK : status;
     for (uint32_t i = count; i-- > 0;) {

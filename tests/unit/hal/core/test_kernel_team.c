@@ -36,7 +36,7 @@ DEVICE_TEST(each_kernel_is_created)
     hal_kernel *kernels[KERNELS], *again;
     char name[16];
     kernels_parse(irs, KERNELS);
-    assert_ok(hal_kernel_create_all(device, irs, KERNELS, kernels));
+    assert_ok(hal_kernel_create_all(device, irs, NULL, KERNELS, kernels));
     for (uint32_t i = 0; i < KERNELS; i++) {
         snprintf(name, sizeof name, "k%u", i);
         assert_string_equal(hal_kernel_get_name(kernels[i]), name);
@@ -52,7 +52,8 @@ DEVICE_TEST(the_others_are_created_without_a_wrong_one)
     const hal_ir_kernel *irs[KERNELS];
     hal_kernel *kernels[KERNELS];
     kernels_parse(irs, 17);
-    assert_int_equal(hal_kernel_create_all(device, irs, KERNELS, kernels), HAL_ERROR_UNSUPPORTED);
+    assert_int_equal(hal_kernel_create_all(device, irs, NULL, KERNELS, kernels),
+                     HAL_ERROR_UNSUPPORTED);
     assert_non_null(strstr(hal_status_message(), "k17"));
     for (uint32_t i = 0; i < KERNELS; i++) {
         assert_int_equal(!kernels[i], i == 17);
@@ -64,10 +65,13 @@ DEVICE_TEST(wrong_arguments_are_refused)
 {
     const hal_ir_kernel *none[2] = {NULL, NULL};
     hal_kernel *kernels[2];
-    assert_ok(hal_kernel_create_all(device, NULL, 0, NULL));
-    assert_int_equal(hal_kernel_create_all(device, NULL, 1, kernels), HAL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(hal_kernel_create_all(device, none, 2, NULL), HAL_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(hal_kernel_create_all(device, none, 2, kernels), HAL_ERROR_INVALID_ARGUMENT);
+    assert_ok(hal_kernel_create_all(device, NULL, NULL, 0, NULL));
+    assert_int_equal(hal_kernel_create_all(device, NULL, NULL, 1, kernels),
+                     HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_kernel_create_all(device, none, NULL, 2, NULL),
+                     HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(hal_kernel_create_all(device, none, NULL, 2, kernels),
+                     HAL_ERROR_INVALID_ARGUMENT);
     assert_null(kernels[0]);
     assert_null(kernels[1]);
 }
