@@ -291,6 +291,9 @@ static void *unstall(void *argument)
  * threads compile. */
 DEVICE_TEST(fork_and_exit_meet_threads)
 {
+#ifdef HAL_TEST_NO_FORK
+    skip();
+#endif
     if (!has_threads()) {
         skip();
     }
