@@ -74,7 +74,6 @@ static void job_unlink(hal_jobs *jobs, hal_job *job)
     if (jobs->last == &job->next) {
         jobs->last = at;
     }
-    jobs->queued--;
 }
 
 /* Runs a job that was taken out of the queue. The caller holds the lock, which is free meanwhile.
@@ -182,7 +181,6 @@ void hal_jobs_add(hal_jobs *jobs, hal_job *job)
     job->next = NULL;
     *jobs->last = job;
     jobs->last = &job->next;
-    jobs->queued++;
     if (jobs->live < jobs->most) {
         thread_start(jobs);
     }

@@ -29,7 +29,6 @@ typedef struct hal_jobs {
     pthread_cond_t ended; /* a job has */
     hal_job *first;
     hal_job **last;
-    uint32_t queued;
     uint32_t live; /* threads that take jobs */
     uint32_t most; /* of these */
     struct hal_jobs_thread {

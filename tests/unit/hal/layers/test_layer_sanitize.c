@@ -2,6 +2,7 @@
  * every plugin: findings name the line that built a record and the calls on arrays; writes after
  * the end of an allocation are found, and what others may write is not; with stop later batches
  * fail. */
+#include "sanitize_lines.h"
 #include "unit.h"
 
 #include <hal/external.h>
@@ -12,19 +13,6 @@
 #include <string.h>
 
 enum { ITEMS = 4, BYTES = 100 };
-
-static char lines[4][2048];
-static uint32_t line_count;
-static hal_device *device;
-static hal_queue *queue;
-
-static void keep_line(void *user, hal_log_level level, const char *text)
-{
-    (void)user;
-    if (level == HAL_LOG_ERROR && line_count < 4) {
-        snprintf(lines[line_count++], sizeof lines[0], "%s", text);
-    }
-}
 
 static int begin(void **state)
 {

@@ -1,5 +1,6 @@
 /* HAL_SANITIZE=bounds on the cpu plugin: findings name the line that built a record, and what is
  * written after the end of an allocation without a kernel that has checks is found once. */
+#include "sanitize_lines.h"
 #include "unit.h"
 
 #include <hal/external.h>
@@ -9,19 +10,6 @@
 #include <string.h>
 
 enum { ITEMS = 4, BYTES = 101 }; /* no multiple of 4, so the red zone begins 3 bytes later */
-
-static char lines[4][2048];
-static uint32_t line_count;
-static hal_device *device;
-static hal_queue *queue;
-
-static void keep_line(void *user, hal_log_level level, const char *text)
-{
-    (void)user;
-    if (level == HAL_LOG_ERROR && line_count < 4) {
-        snprintf(lines[line_count++], sizeof lines[0], "%s", text);
-    }
-}
 
 static int begin(void **state)
 {
