@@ -64,15 +64,35 @@ static void compiles_await(uint32_t count)
 
 static void *thread_end(void *argument)
 {
-    return argument;
+    *(pid_t *)argument = gettid();
+    return NULL;
+}
+
+/* A thread is in /proc for a moment after it was joined. */
+static void thread_await_gone(pid_t thread)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d", (int)thread);
+    while (access(path, F_OK) == 0) {
+        pause_ms(1);
+    }
+}
+
+static void thread_count_await(int count)
+{
+    while (thread_count() != count) {
+        pause_ms(1);
+    }
 }
 
 static int ahead_begin(void **state)
 {
     pthread_t first; /* checkers of threads have one of their own from then on */
+    pid_t number = 0;
     device_begin(state);
-    if (pthread_create(&first, NULL, thread_end, NULL) == 0) {
+    if (pthread_create(&first, NULL, thread_end, &number) == 0) {
         pthread_join(first, NULL);
+        thread_await_gone(number);
     }
     threads = thread_count();
     in = mock_buffer(device, 256);
@@ -118,7 +138,7 @@ DEVICE_TEST(work_is_recorded_while_kernels_are_compiled)
         assert_true(i == 0 || mock->logged[i].command.kernel != mock->logged[0].command.kernel);
         hal_kernel_release(made[i]);
     }
-    assert_int_equal(thread_count(), threads); /* the process is left as found */
+    thread_count_await(threads); /* the process is left as found */
 }
 
 /* A batch that waits for compilers takes more commands than the first batch after a wait does. */
