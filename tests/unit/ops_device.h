@@ -37,6 +37,7 @@ static inline void test_set_device(ops_context *tuned, const hal_device_info *in
     *tuning = *ops_tuning_select(info);
     tuning->index32_limit = changed.index32_limit;
     tuning->compile.fast_ns = changed.compile.fast_ns;
+    tuning->compile.general_from_ns = changed.compile.general_from_ns;
     tuning->gemm.split_depth = changed.gemm.split_depth;
 }
 

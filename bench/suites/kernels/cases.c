@@ -399,6 +399,116 @@ static bool convnet_compute(kernels_draw *d)
     return result_add(d, ops_array_matmul(x, in[5], HAL_GEMM_STRICT));
 }
 
+/* A step of the training of a dense network of three layers with momentum, as in examples/digits:
+ * x, the wanted results, then weights and biases and the momentum of each. */
+enum { TRAINING_LAYERS = 3 };
+
+static bool training_prepare(kernels_draw *d)
+{
+    const int64_t batch = draw_length(d, 1, 256);
+    int64_t widths[TRAINING_LAYERS + 1];
+    for (int i = 0; i <= TRAINING_LAYERS; i++) {
+        widths[i] = draw_length(d, 8, 256);
+    }
+    bool fits = matrix_add(d, HAL_TYPE_F32, batch, widths[0]) &&
+                matrix_add(d, HAL_TYPE_F32, batch, widths[TRAINING_LAYERS]);
+    for (int i = 0; i < 2 * TRAINING_LAYERS; i++) {
+        const int layer = i % TRAINING_LAYERS;
+        fits = fits && matrix_add(d, HAL_TYPE_F32, widths[layer], widths[layer + 1]) &&
+               matrix_add(d, HAL_TYPE_F32, 1, widths[layer + 1]);
+    }
+    return fits;
+}
+
+/* Weights or biases after a step, with their momentum. */
+static bool training_update(kernels_draw *d, uint32_t at, ops_array *gradient)
+{
+    ops_array *kept = d->inputs[at + 2 * TRAINING_LAYERS];
+    ops_array *momentum = ops_add(ops_array_binary_scalar(OPS_MUL, kept, 0.9), gradient);
+    ops_array *step = ops_array_binary_scalar(OPS_MUL, momentum, 0.1);
+    return result_add(d, ops_sub(d->inputs[at], step)) && result_add(d, momentum);
+}
+
+static bool training_compute(kernels_draw *d)
+{
+    ops_array **in = d->inputs, *layer[TRAINING_LAYERS + 1] = {in[0]};
+    const double share = 1.0 / (double)ops_array_get_length(in[0], 0);
+    for (int i = 0; i < TRAINING_LAYERS; i++) {
+        ops_array *sum = ops_array_matmul(layer[i], in[2 + 2 * i], HAL_GEMM_STRICT);
+        sum = ops_add(sum, in[3 + 2 * i]);
+        layer[i + 1] = i + 1 < TRAINING_LAYERS ? ops_array_unary(OPS_RELU, sum) : sum;
+    }
+    ops_array *chances = ops_array_softmax(-1, layer[TRAINING_LAYERS]);
+    ops_array *gradient = ops_array_binary_scalar(OPS_MUL, ops_sub(chances, in[1]), share);
+    bool well = true;
+    for (int i = TRAINING_LAYERS; i-- > 0 && well;) {
+        ops_array *input = ops_array_transpose(layer[i], 0, 1);
+        ops_array *weights = ops_array_transpose(in[2 + 2 * i], 0, 1);
+        ops_array *of_weights = ops_array_matmul(input, gradient, HAL_GEMM_STRICT);
+        ops_array *of_bias = ops_array_reduce(OPS_REDUCE_SUM, 0, 1, gradient);
+        well = training_update(d, 2 + 2 * (uint32_t)i, of_weights) &&
+               training_update(d, 3 + 2 * (uint32_t)i, of_bias);
+        if (i > 0) { /* the sign of ReLU's result is its derivative */
+            gradient = ops_mul(ops_array_matmul(gradient, weights, HAL_GEMM_STRICT),
+                               ops_array_unary(OPS_SIGN, layer[i]));
+        }
+    }
+    return well;
+}
+
+static bool entropy_prepare(kernels_draw *d)
+{
+    const int64_t classes = draw_length(d, 2, 4096);
+    const int64_t rows = draw_length(d, 1, d->largest / classes + 1);
+    return matrix_add(d, HAL_TYPE_F32, rows, classes) && matrix_add(d, HAL_TYPE_I32, rows, 1);
+}
+
+static bool entropy_compute(kernels_draw *d)
+{
+    ops_array *scores = ops_array_log_softmax(-1, d->inputs[0]);
+    ops_array *wanted = ops_array_take_along_axis(1, scores, d->inputs[1]);
+    return result_add(d, ops_array_reduce(OPS_REDUCE_MEAN, 0, 0, wanted));
+}
+
+/* Four steps of a network without gates. */
+static bool rnn_prepare(kernels_draw *d)
+{
+    const int64_t batch = draw_length(d, 1, 128), in = draw_length(d, 8, 256);
+    const int64_t width = draw_length(d, 16, 256);
+    bool fits = matrix_add(d, HAL_TYPE_F32, in, width) && matrix_add(d, HAL_TYPE_F32, 1, width) &&
+                matrix_add(d, HAL_TYPE_F32, width, width) &&
+                matrix_add(d, HAL_TYPE_F32, batch, width);
+    for (int i = 0; i < 4; i++) {
+        fits = fits && matrix_add(d, HAL_TYPE_F32, batch, in);
+    }
+    return fits;
+}
+
+static bool rnn_compute(kernels_draw *d)
+{
+    ops_array **in = d->inputs, *h = in[3];
+    for (int i = 0; i < 4; i++) {
+        ops_array *x = ops_add(ops_array_matmul(in[4 + i], in[0], HAL_GEMM_STRICT), in[1]);
+        h = ops_array_unary(OPS_TANH, ops_add(ops_array_matmul(h, in[2], HAL_GEMM_STRICT), x));
+    }
+    return result_add(d, h);
+}
+
+/* Rows of a table with their positions, and the mean of them. */
+static bool embedding_prepare(kernels_draw *d)
+{
+    const int64_t width = draw_length(d, 8, 512), length = draw_length(d, 1, 256);
+    const int64_t words = draw_length(d, 2, d->largest / width + 2);
+    return matrix_add(d, HAL_TYPE_F32, words, width) && input_add(d, HAL_TYPE_I32, 1, &length) &&
+           matrix_add(d, HAL_TYPE_F32, length, width);
+}
+
+static bool embedding_compute(kernels_draw *d)
+{
+    ops_array *rows = ops_add(ops_array_gather(0, d->inputs[0], d->inputs[1]), d->inputs[2]);
+    return result_add(d, rows) && result_add(d, ops_array_reduce(OPS_REDUCE_MEAN, 0, 0, rows));
+}
+
 const kernels_case kernels_cases[] = {
     {"product f32", product_f32, product_compute, 0},
     {"product bf16", product_bf16, product_compute, 0},
@@ -417,5 +527,9 @@ const kernels_case kernels_cases[] = {
     {"chain", chain_prepare, chain_compute, 0},
     {"gru step", gru_prepare, gru_compute, 0},
     {"convnet", convnet_prepare, convnet_compute, 0},
+    {"training step", training_prepare, training_compute, 0},
+    {"cross entropy", entropy_prepare, entropy_compute, 0},
+    {"rnn steps", rnn_prepare, rnn_compute, 0},
+    {"embedding", embedding_prepare, embedding_compute, 0},
 };
 const uint32_t kernels_case_count = sizeof kernels_cases / sizeof kernels_cases[0];

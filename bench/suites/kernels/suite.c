@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "harness/interrupt.h"
 #include "suites/kernels/kernels.h"
@@ -12,6 +13,8 @@
 #define LARGEST 65536
 #define MAX_WORDS 8192
 #define MAX_NAMES 32
+#define MAX_LATE 24 /* kernels that are listed */
+#define EARLY 2     /* shapes whose kernels are not */
 
 /* What the log says of new kernels: each distinct word of a kernel's name once. */
 typedef struct kernel_words {
@@ -23,12 +26,17 @@ typedef struct case_counts {
     char names[MAX_NAMES][32];
     uint32_t kernels[MAX_NAMES], name_count;
     kernel_words forms, groups, shared;
+    uint32_t shape; /* that is computed, from 0 on */
+    char late[MAX_LATE][200];
+    uint32_t late_count;
 } case_counts;
 
 typedef struct suite_run {
     bench_state *bench;
     case_counts *counts;
-    double *seconds;            /* of each shape */
+    double *seconds;             /* of each shape */
+    double processor_seconds[3]; /* of all threads, for each of the first shapes */
+    double processor_total;
     uint32_t shapes, compiling; /* shapes that made a kernel */
     uint32_t last_compiling;    /* the last of them */
     uint64_t made, slowest_made;
@@ -57,6 +65,15 @@ static uint32_t words_of(const kernel_words *set, const char *name)
         count += strncmp(set->words[i], name, length) == 0 && set->words[i][length] == ' ';
     }
     return count;
+}
+
+/* Keeps the line of a kernel that no early shape had. */
+static void late_add(case_counts *counts, const char *line)
+{
+    if (counts->shape >= EARLY && counts->late_count < MAX_LATE) {
+        char *late = counts->late[counts->late_count++];
+        snprintf(late, sizeof counts->late[0], "shape %u: %s", counts->shape + 1, line);
+    }
 }
 
 /* Reads the lines of ops/src/tensor/kernel_log.c. */
@@ -88,12 +105,21 @@ static void log_read(void *user, hal_log_level level, const char *message)
     words_add(&counts->forms, name, form);
     words_add(&counts->groups, name, group);
     words_add(&counts->shared, name, shared);
+    late_add(counts, start + strlen("new kernel "));
 }
 
 static uint64_t kernels_made(ops_context *ops)
 {
     ops_array_statistics statistics = {.size = sizeof statistics};
     return ops_context_get_statistics(ops, &statistics) == HAL_OK ? statistics.made : 0;
+}
+
+/* Of all threads of the process: on a busy machine it says more than the time that passed. */
+static double processor_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* One shape: inputs, then the call whose time counts. */
@@ -104,11 +130,18 @@ static bool run_shape(suite_run *run, const kernels_case *what, kernels_draw *dr
     bool well = ops_scope_begin(draw->ops) == HAL_OK && what->prepare(draw) &&
                 hal_queue_wait(bench->queue, HAL_WAIT_FOREVER) == HAL_OK;
     const uint64_t before = kernels_made(draw->ops);
+    run->counts->shape = i;
+    const double processor_start = processor_now();
     const double start = measure_now();
     well = well && what->compute(draw) &&
            ops_array_evaluate(draw->results, draw->result_count) == HAL_OK &&
            hal_queue_wait(bench->queue, HAL_WAIT_FOREVER) == HAL_OK;
     run->seconds[i] = measure_now() - start;
+    const double processor_seconds = processor_now() - processor_start;
+    run->processor_total += processor_seconds;
+    if (i < 3) {
+        run->processor_seconds[i] = processor_seconds;
+    }
     const uint64_t made = kernels_made(draw->ops) - before;
     run->made += made;
     if (made > 0) {
@@ -150,12 +183,45 @@ static void add_row(suite_run *run, const kernels_case *what)
         run->bench,
         "%s: %s; ms of the first three shapes %.2f %.2f %.2f, slowest later %.2f, total %.0f",
         what->name, row->how, first, second, third, 1e3 * slowest, 1e3 * total);
+    bench_note(run->bench, "    processor ms of the first three shapes %.2f %.2f %.2f, total %.0f",
+               1e3 * run->processor_seconds[0], 1e3 * run->processor_seconds[1],
+               1e3 * run->processor_seconds[2], 1e3 * run->processor_total);
     const case_counts *counts = run->counts;
     for (uint32_t i = 0; i < counts->name_count; i++) {
         bench_note(run->bench, "    %s: %u kernels, %u forms, %u groups, %u sizes of shared memory",
                    counts->names[i], counts->kernels[i], words_of(&counts->forms, counts->names[i]),
                    words_of(&counts->groups, counts->names[i]),
                    words_of(&counts->shared, counts->names[i]));
+    }
+    for (uint32_t i = 0; i < counts->late_count; i++) {
+        bench_note(run->bench, "    %s", counts->late[i]);
+    }
+}
+
+/* The cases by the share of their shapes that made a kernel. */
+typedef struct case_share {
+    const kernels_case *what;
+    uint64_t made;
+    double percent;
+} case_share;
+
+static int share_compare(const void *a, const void *b)
+{
+    const double x = ((const case_share *)a)->percent, y = ((const case_share *)b)->percent;
+    return (x < y) - (x > y);
+}
+
+static void note_shares(bench_state *bench, case_share *shares, uint32_t count)
+{
+    qsort(shares, count, sizeof *shares, share_compare);
+    bench_note(bench, "shapes that made a kernel, worst first:");
+    for (uint32_t i = 0; i < count; i++) {
+        const case_share *one = &shares[i];
+        const uint32_t most = one->what->most_kernels;
+        bench_note(bench, "    %5.1f %% %s, %llu kernels%s", one->percent, one->what->name,
+                   (unsigned long long)one->made,
+                   most > 0 && one->made > most ? ", more than docs/kernel-classes.md promises"
+                                                : "");
     }
 }
 
@@ -191,15 +257,25 @@ void suite_kernels(bench_state *bench)
     const uint64_t seed = bench->options.seed ? bench->options.seed : 1;
     case_counts *counts = malloc(sizeof *counts);
     double *seconds = malloc(shapes * sizeof *seconds);
-    if (!counts || !seconds) {
+    case_share *shares = malloc(kernels_case_count * sizeof *shares);
+    uint32_t share_count = 0;
+    if (!counts || !seconds || !shares) {
         bench_fail(bench, "out of memory");
     }
     for (uint32_t i = 0; i < kernels_case_count && !bench->failed; i++) {
         if (bench_name_passes(kernels_cases[i].name, bench->options.filter)) {
             suite_run run = {.bench = bench, .counts = counts, .seconds = seconds};
             run_case(&run, &kernels_cases[i], shapes, seed);
+            shares[share_count++] =
+                (case_share){.what = &kernels_cases[i],
+                             .made = run.made,
+                             .percent = 100.0 * run.compiling / (run.shapes > 0 ? run.shapes : 1)};
         }
     }
+    if (!bench->failed) {
+        note_shares(bench, shares, share_count);
+    }
+    free(shares);
     free(seconds);
     free(counts);
 }

@@ -309,8 +309,8 @@ static void generalise_strides(ops_row_pass *pass)
 }
 
 /* Chooses the kernel for any layout, if the group is large enough for this one. The sums of softmax
- * go by batches, whose sizes are compiled in. Compilers of processors take minutes for barriers
- * inside of loops. */
+ * go by batches, whose sizes are compiled in. Compilers that make vectors of work-items take
+ * minutes for barriers inside of loops. */
 static bool choose_any(const ops_context *context, ops_row_pass *pass)
 {
     const hal_device_info *info = context->info;
@@ -321,7 +321,8 @@ static bool choose_any(const ops_context *context, ops_row_pass *pass)
     }
     const uint32_t outputs = group->outputs;
     group->outputs = items / group->along;
-    if (context->tuning->fold.groups == OPS_FOLD_BY_VECTORS || group->along > items ||
+    const bool is_straight = info->item_vector_bytes > 0;
+    if ((is_straight && group->subgroup > 0) || group->along > items ||
         ops_row_program_has(pass->program, OPS_FOLD_SOFTMAX) ||
         reductions_bytes(pass) + CACHE_ALIGNMENT > info->shared_bytes) {
         group->outputs = outputs;
@@ -330,7 +331,7 @@ static bool choose_any(const ops_context *context, ops_row_pass *pass)
     generalise_strides(pass);
     const uint32_t along = logarithm(group->along);
     const uint32_t subgroup = group->subgroup ? logarithm(group->subgroup) : 0;
-    pass->form.any = 1;
+    pass->form.any = is_straight ? OPS_ROW_ANY_STRAIGHT : OPS_ROW_ANY_LOOPS;
     pass->any = (ops_row_any){
         .items = items,
         .along = along,
@@ -477,11 +478,11 @@ static void pass_append_key(const ops_row_pass *pass, ops_cache_key *key)
     ops_fold_key(&pass->space, &pass->layout, &pass->group, &pass->axis, key);
 }
 
-/* Bytes of the elements of all views, if they have four each. */
-static uint64_t pass_bytes(const ops_row_pass *pass)
+/* Bytes that the general kernel is charged for. */
+static uint64_t pass_bytes(const ops_context *context, const ops_row_pass *pass)
 {
     return (uint64_t)ops_space_elements(&pass->space) * (uint64_t)pass->axis.length *
-           pass->space.view_count * sizeof(float);
+           pass->space.view_count * context->tuning->rows.general_bytes;
 }
 
 static hal_status pass_record(ops_context *context, const ops_row_call *call, int64_t slice_stride,
@@ -502,8 +503,8 @@ static hal_status pass_record(ops_context *context, const ops_row_call *call, in
     ops_cache_key key;
     ops_entry *entry;
     pass_append_key(pass, &key);
-    HAL_TRY(ops_cache_get_special(context, &key, call->name, ops_row_emit, pass, pass_bytes(pass),
-                                  &entry));
+    HAL_TRY(ops_cache_get_special(context, &key, call->name, ops_row_emit, pass,
+                                  pass_bytes(context, pass), &entry));
     if (!entry) {
         const uint32_t slices = grid[2];
         HAL_TRY(pass_begin(context, call, slice_stride, true, pass, grid));

@@ -129,6 +129,31 @@ static void fold_at(ops_row_emitter *e, uint32_t kind, ops_fold_memory shared,
     hal_ir_barrier(e->b);
 }
 
+/* The upper half of the work-items along the axis into the lower one, at each level. */
+static void fold_halves(ops_row_emitter *e, uint32_t kind, ops_fold_memory shared)
+{
+    hal_ir_builder *b = e->b;
+    const hal_ir_value zero = hal_ir_u32(b, 0), one = hal_ir_u32(b, 1);
+    const hal_ir_value level = hal_ir_for(b, zero, e->any.halves, one);
+    const hal_ir_value distance =
+        hal_ir_shl(b, one, hal_ir_sub(b, hal_ir_sub(b, e->any.halves, level), one));
+    fold_at(e, kind, shared, distance, hal_ir_lt(b, e->lane.q, distance));
+    hal_ir_end(b);
+}
+
+/* The same without a loop: levels of larger halves than the axis has do nothing. */
+static void fold_all_halves(ops_row_emitter *e, uint32_t kind, ops_fold_memory shared)
+{
+    hal_ir_builder *b = e->b;
+    const hal_ir_value along = hal_ir_shl(b, hal_ir_u32(b, 1), e->any.halves);
+    for (uint32_t half = e->pass->any.items / 2; half > 0; half /= 2) {
+        const hal_ir_value distance = hal_ir_u32(b, half);
+        const hal_ir_value guard =
+            hal_ir_and(b, hal_ir_lt(b, distance, along), hal_ir_lt(b, e->lane.q, distance));
+        fold_at(e, kind, shared, distance, guard);
+    }
+}
+
 /* In the order of ops_fold_group: neighbours pairwise within a subgroup, then one subgroup after
  * the other; without subgroups, the upper half of the work-items into the lower one. */
 ops_state ops_row_any_fold(ops_row_emitter *e, uint32_t kind, ops_state state,
@@ -138,15 +163,16 @@ ops_state ops_row_any_fold(ops_row_emitter *e, uint32_t kind, ops_state state,
     const hal_ir_value zero = hal_ir_u32(b, 0), one = hal_ir_u32(b, 1);
     state_store(e, kind, shared, HAL_IR_NONE, state);
     hal_ir_barrier(b);
+    if (e->pass->form.any == OPS_ROW_ANY_STRAIGHT) {
+        fold_all_halves(e, kind, shared);
+        return state_load(e, kind, shared, hal_ir_shl(b, e->lane.p, e->any.along), HAL_IR_NONE);
+    }
     hal_ir_value level = hal_ir_for(b, zero, e->any.pairs, one);
     hal_ir_value distance = hal_ir_shl(b, one, level);
     hal_ir_value rest = hal_ir_sub(b, hal_ir_add(b, distance, distance), one);
     fold_at(e, kind, shared, distance, hal_ir_eq(b, hal_ir_and(b, e->lane.q, rest), zero));
     hal_ir_end(b);
-    level = hal_ir_for(b, zero, e->any.halves, one);
-    distance = hal_ir_shl(b, one, hal_ir_sub(b, hal_ir_sub(b, e->any.halves, level), one));
-    fold_at(e, kind, shared, distance, hal_ir_lt(b, e->lane.q, distance));
-    hal_ir_end(b);
+    fold_halves(e, kind, shared);
     const hal_ir_value first = hal_ir_shl(b, e->lane.p, e->any.along);
     state = state_load(e, kind, shared, first, HAL_IR_NONE);
     ops_state sum = {hal_ir_var(b, state.value), HAL_IR_NONE};

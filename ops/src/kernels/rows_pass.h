@@ -11,6 +11,9 @@
  * a multiple of as many. */
 #define OPS_ROW_PART 32u
 
+/* How a general kernel folds work-items: by loops, or without a loop over barriers. */
+enum { OPS_ROW_ANY_NONE, OPS_ROW_ANY_LOOPS, OPS_ROW_ANY_STRAIGHT };
+
 /* What the kernel depends on, apart from program, bindings, layout, group and axis. */
 OPS_KEY_STRUCTURES_BEGIN
 typedef struct ops_row_form {
@@ -26,7 +29,7 @@ typedef struct ops_row_form {
     uint8_t full_groups;    /* that a compute unit is to hold at once; 0: no wish */
     uint8_t parts;          /* 1 + the output whose memory the last loop stores by whole parts,
                                though its rows begin anywhere; or 0 */
-    uint8_t any;            /* a general kernel: ops_row_any are scalars */
+    uint8_t any;            /* a general kernel: ops_row_any are scalars; OPS_ROW_ANY_ */
     uint8_t reserved;
     uint8_t is_vector[OPS_MAX_VIEWS]; /* chunks of the view are aligned vectors */
     uint8_t is_cached[OPS_MAX_VIEWS]; /* an input whose elements shared memory keeps */

@@ -18,7 +18,8 @@ ops_compile_policy *ops_compile_policy_create(const ops_compile_tuning *tuning,
         policy->eager_plans = tuning->eager_plans;
         policy->expected_ns =
             info->item_vector_bytes > 0 ? tuning->expected_by_vectors_ns : tuning->expected_ns;
-        policy->compile_ns = policy->least_compile_ns = policy->expected_ns;
+        policy->least_compile_ns = policy->expected_ns;
+        policy->compile_ns = policy->expected_ns ? policy->expected_ns : tuning->guessed_ns;
         const long processors = sysconf(_SC_NPROCESSORS_ONLN);
         policy->processors = processors < 1                 ? 1
                              : processors < MOST_PROCESSORS ? (uint32_t)processors
@@ -70,7 +71,9 @@ bool ops_compile_policy_generalises(const ops_compile_policy *policy)
     if (policy->choice == OPS_KERNELS_GENERAL || policy->choice == OPS_KERNELS_SPECIAL) {
         return policy->choice == OPS_KERNELS_GENERAL;
     }
-    return ops_compile_policy_is_slow(policy) && !policy->specialises;
+    const uint64_t least_ns =
+        policy->least_compile_ns ? policy->least_compile_ns : policy->tuning->guessed_ns;
+    return least_ns >= policy->tuning->general_from_ns && !policy->specialises;
 }
 
 bool ops_compile_policy_charge(ops_compile_policy *policy, const uint64_t key[2], uint64_t cost_ns,
@@ -83,13 +86,15 @@ bool ops_compile_policy_charge(ops_compile_policy *policy, const uint64_t key[2]
         policy->plans[at].spent_ns = 0;
     }
     policy->plans[at].spent_ns += cost_ns;
-    return policy->requests || ops_compile_policy_is_due(policy, policy->plans[at].spent_ns, 1);
+    return policy->requests ||
+           (!*is_first && ops_compile_policy_is_due(policy, policy->plans[at].spent_ns, 1));
 }
 
 bool ops_compile_policy_is_due(const ops_compile_policy *policy, uint64_t spent_ns,
                                uint32_t kernels)
 {
-    return spent_ns >= kernels * policy->compile_ns / policy->processors &&
+    const uint32_t processors = ops_compile_policy_is_slow(policy) ? policy->processors : 1;
+    return spent_ns >= kernels * policy->compile_ns / processors &&
            policy->choice != OPS_KERNELS_GENERAL;
 }
 

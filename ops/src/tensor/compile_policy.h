@@ -8,8 +8,9 @@
  * figures.
  *
  * The same rule decides between the kernel of one shape and the general kernel of its class
- * (docs/kernel-classes.md): where compilations are slow, a new shape runs in the general kernel,
- * until that has cost as much more as the compilation takes of the processors. */
+ * (docs/kernel-classes.md): a new shape runs in the general kernel until that has cost as much more
+ * as the compilation takes: of the caller, or of one of the processors where compilations are slow
+ * and happen in the background. */
 #ifndef OPS_SRC_TENSOR_COMPILE_POLICY_H
 #define OPS_SRC_TENSOR_COMPILE_POLICY_H
 
@@ -38,7 +39,7 @@ typedef struct ops_compile_policy {
     uint64_t recent_compile_ns; /* moving average; 0: nothing was compiled yet */
     uint64_t compile_ns;        /* the same without kernels of the compile cache */
     uint64_t least_compile_ns;  /* of all compilations; a busy machine delays some */
-    uint32_t processors;        /* of which one compiles in the background */
+    uint32_t processors;        /* of which one compiles in the background, where that is slow */
     bool specialises;           /* kernels of one shape are compiled at once */
     bool requests;              /* and in the background, while general kernels compute */
     ops_kernel_choice choice;
@@ -73,7 +74,7 @@ bool ops_compile_policy_generalises(const ops_compile_policy *policy);
 
 /* Charges a call that a general kernel computes, which takes `cost_ns` longer by that, to the
  * kernel of one shape with that key. *is_first: it was not charged before. Returns whether the
- * kernel of one shape pays now. */
+ * kernel of one shape pays now; never at the first call, since most shapes do not return. */
 bool ops_compile_policy_charge(ops_compile_policy *policy, const uint64_t key[2], uint64_t cost_ns,
                                bool *is_first);
 

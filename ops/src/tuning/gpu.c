@@ -63,6 +63,7 @@ const ops_tuning ops_tuning_gpu = {
              .kept_line_words = 16,
              .min_kept_line_words = 8},
     .rows = {.min_steps = 16,
+             .general_bytes = 4,
              .min_slice = 8192,
              .min_sliced = 65536,
              .min_slicing_units = 1,
@@ -88,6 +89,7 @@ const ops_tuning ops_tuning_gpu = {
     .copy = {.min_kernel_bytes = UINT64_C(1) << 20, .min_split_bytes = UINT64_MAX},
     /* General kernels of small arrays on an H200: 0.1 to 3.8 us more (docs/kernel-classes.md). */
     .compile = {.fast_ns = 4000000,
+                .general_from_ns = 4000000,
                 .expected_ns = 30000000,
                 .eager_plans = 16,
                 .launch_ns = 1000,

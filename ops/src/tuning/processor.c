@@ -62,6 +62,7 @@ const ops_tuning ops_tuning_processor = {
              .max_layered = 40,
              .layers_groups = 2},
     .rows = {.min_steps = 16,
+             .general_bytes = 16,
              .min_slice = 8192,
              .min_sliced = 65536,
              .min_slicing_units = 2,
@@ -89,13 +90,16 @@ const ops_tuning ops_tuning_processor = {
              .few_items = 16,
              .many_items = 64},
     .copy = {.min_kernel_bytes = UINT64_MAX, .min_split_bytes = 65536, .copies_alone = true},
-    /* PoCL takes 0.2 to 2 s. */
+    /* PoCL takes 0.2 to 2 s, the cpu plugin 0.1 to 0.6 ms. There general kernels take 0.1 to 1.5 us
+     * longer for small arrays, and half of the time more for large ones. */
     .compile = {.fast_ns = 4000000,
+                .general_from_ns = 20000,
+                .guessed_ns = 200000,
                 .expected_by_vectors_ns = 300000000,
                 .eager_plans = 16,
                 .launch_ns = 1000,
                 .bytes_per_ns = 15,
-                .general_ns = 100},
+                .general_ns = 300},
     /* Levels of Strassen's algorithm: the ratios of a 16-core processor; inside a kernel, fewer
      * threads have caches and memory to themselves (docs/dense.md). */
     .gemm = {OPS_GEMM_PORTABLE_TUNING, .has_levels_inside = true,

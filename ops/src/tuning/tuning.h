@@ -155,6 +155,7 @@ typedef struct ops_rows_tuning {
     bool stores_by_parts;   /* stores begin at whole parts of sectors */
     bool softmax_is_online; /* where a group keeps no row, one loop finds the greatest value and the
                                  sum: reading the row again costs more than exp */
+    uint32_t general_bytes; /* per element of a view that a general kernel is charged for */
 } ops_rows_tuning;
 
 /* Copies, and calls on arrays. */
@@ -167,10 +168,12 @@ typedef struct ops_copy_tuning {
 
 /* The compile policy (tensor/compile_policy.c). */
 typedef struct ops_compile_tuning {
-    uint64_t fast_ns;      /* compilations faster than this are never deferred: the cpu plugin's,
+    uint64_t fast_ns;         /* compilations faster than this are never deferred: the cpu plugin's,
                               and those of a warm compile cache */
-    uint64_t expected_ns;  /* of a compilation, before one was measured, on devices whose shapes
-                              have general kernels; 0: compilations decide, see fast_ns */
+    uint64_t general_from_ns; /* compilations from which shapes have general kernels */
+    uint64_t expected_ns;     /* of a compilation, on devices where it is slow, however little time
+                              the fastest one takes; 0: compilations decide, see fast_ns */
+    uint64_t guessed_ns;      /* the same before one was measured, where compilations decide */
     uint64_t expected_by_vectors_ns; /* the same where the driver's compiler makes vectors of
                                         work-items (item_vector_bytes) */
     uint32_t eager_plans;  /* compiled at their first use: together they cost about as much as the
