@@ -13,6 +13,7 @@ void cases_hal_widths(case_list *list);
 void cases_hal_coherence(case_list *list);
 void cases_hal_external(case_list *list);
 void cases_hal_native_queues(case_list *list);
+void cases_hal_fences(case_list *list);
 void cases_hal_host_call(case_list *list);
 void cases_hal_kernel_print(case_list *list);
 void cases_hal_pairs(case_list *list);

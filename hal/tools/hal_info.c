@@ -248,6 +248,8 @@ static void json_device(const hal_plugin_report *plugin, uint32_t index)
     json_words("features", info->features, feature_words);
     json_words("imports", seen.external.import_kinds, handle_words);
     json_words("exports", seen.external.export_kinds, handle_words);
+    json_words("fence_imports", seen.external.fence_imports, handle_words);
+    json_words("fence_exports", seen.external.fence_exports, handle_words);
     char quirk[512];
     const char *rest = seen.quirks, *comma = "";
     printf(",\n       \"driver_quirks\": [");
@@ -407,6 +409,8 @@ static void print_device(const hal_plugin_report *plugin, uint32_t index)
     print_words("features", info->features, feature_words);
     print_words("imports", seen.external.import_kinds, handle_words);
     print_words("exports", seen.external.export_kinds, handle_words);
+    print_words("fence imports", seen.external.fence_imports, handle_words);
+    print_words("fence exports", seen.external.fence_exports, handle_words);
     printf("  %-20s %s\n", "collectives", seen.backend);
     print_peaks(&seen);
     char quirk[512];

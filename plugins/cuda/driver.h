@@ -12,6 +12,7 @@ typedef uint64_t cuda_address;
 typedef struct CUctx_st *cuda_context;
 typedef struct CUstream_st *cuda_stream;
 typedef struct CUextMemory_st *cuda_shared_memory;
+typedef struct CUextSemaphore_st *cuda_semaphore;
 typedef struct CUevent_st *cuda_event;
 typedef struct CUlinkState_st *cuda_linker;
 typedef struct CUmod_st *cuda_module;
@@ -67,7 +68,26 @@ typedef struct cuda_shared_range {
     unsigned reserved[16];
 } cuda_shared_range;
 
-enum { CUDA_SHARED_OPAQUE_FD = 1 };
+/* CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC of a descriptor; CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS and
+ * _SIGNAL_PARAMS, which have the same layout for timelines. */
+typedef struct cuda_semaphore_handle {
+    int kind; /* CUDA_SHARED_TIMELINE_FD */
+    union {
+        int descriptor;
+        void *pointers[2];
+    } handle;
+    unsigned flags;
+    unsigned reserved[16];
+} cuda_semaphore_handle;
+
+typedef struct cuda_semaphore_value {
+    unsigned long long value;
+    unsigned long long others[8];
+    unsigned flags;
+    unsigned reserved[16];
+} cuda_semaphore_value;
+
+enum { CUDA_SHARED_OPAQUE_FD = 1, CUDA_SHARED_TIMELINE_FD = 9 };
 
 /* CUDA_KERNEL_NODE_PARAMS. */
 typedef struct cuda_node_launch {

@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "describe.h"
 #include "external.h"
+#include "fence.h"
 #include "attention/attention.h"
 #include "gemm/gemm.h"
 #include "gemm/variables.h"
@@ -115,6 +116,10 @@ static kit_plugin plugin = {
     .external = {.external_info = cuda_external_info,
                  .memory_import = cuda_memory_import,
                  .memory_export = cuda_memory_export},
+    .fences = {.fence_info = cuda_fence_info,
+               .fence_import = cuda_fence_import,
+               .fence_destroy = cuda_fence_destroy,
+               .queue_signal_fence = cuda_queue_signal_fence},
     .faults = {.queue_fail_next = cuda_queue_fail_next},
     .timing = {.queue_elapsed = cuda_queue_elapsed},
     .native = {.formats = "ptx,cubin", .kernel_create_native = cuda_kernel_create_native},

@@ -9,6 +9,8 @@
  * where streams cannot write, poll the event. */
 #include "point.h"
 
+#include "fence.h"
+
 #include <kit/clock.h>
 #include <stddef.h>
 #include <time.h>
@@ -179,6 +181,10 @@ hal_status cuda_point_follow(hal_plugin_queue *queue, const hal_plugin_wait *wai
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < wait_count && status == HAL_OK; i++) {
         hal_plugin_queue *other = waits[i].queue;
+        if (waits[i].kind == HAL_WAIT_FENCE) {
+            status = cuda_fence_follow(queue, waits[i].fence, waits[i].value);
+            continue;
+        }
         /* An event that a later value reuses would only make the wait longer: its own was
          * reached. */
         if (atomic_load(&other->reached) < waits[i].value) {

@@ -31,6 +31,15 @@ OPTIONAL(cuImportExternalMemory, (cuda_shared_memory *memory, const cuda_shared_
 OPTIONAL(cuExternalMemoryGetMappedBuffer,
          (cuda_address * address, cuda_shared_memory memory, const cuda_shared_range *range))
 OPTIONAL(cuDestroyExternalMemory, (cuda_shared_memory memory))
+OPTIONAL(cuImportExternalSemaphore,
+         (cuda_semaphore *semaphore, const cuda_semaphore_handle *handle))
+OPTIONAL(cuDestroyExternalSemaphore, (cuda_semaphore semaphore))
+OPTIONAL(cuWaitExternalSemaphoresAsync, (const cuda_semaphore *semaphores,
+                                         const cuda_semaphore_value *values, unsigned count,
+                                         cuda_stream stream))
+OPTIONAL(cuSignalExternalSemaphoresAsync, (const cuda_semaphore *semaphores,
+                                           const cuda_semaphore_value *values, unsigned count,
+                                           cuda_stream stream))
 SYMBOL(cuMemHostGetDevicePointer_v2, (cuda_address * address, void *pointer, unsigned flags))
 SYMBOL(cuMemcpyAsync, (cuda_address to, cuda_address from, size_t bytes, cuda_stream stream))
 SYMBOL(cuMemcpyPeerAsync, (cuda_address to, cuda_context to_context, cuda_address from,
@@ -52,6 +61,7 @@ SYMBOL(cuEventCreate, (cuda_event * event, unsigned flags))
 SYMBOL(cuEventDestroy_v2, (cuda_event event))
 SYMBOL(cuEventRecord, (cuda_event event, cuda_stream stream))
 SYMBOL(cuEventQuery, (cuda_event event))
+SYMBOL(cuEventSynchronize, (cuda_event event))
 SYMBOL(cuEventElapsedTime, (float *milliseconds, cuda_event first, cuda_event second))
 
 SYMBOL(cuLinkCreate_v2,

@@ -224,6 +224,23 @@ GUARD_LIGHT(native_queues, queue_wait_native, hal_status, false,
             (hal_plugin_queue * queue, const char *type, uint64_t handle), (queue, type, handle))
 GUARD_LIGHT(native_queues, queue_block_native, hal_status, false,
             (hal_plugin_queue * queue, const char *type, uint64_t handle), (queue, type, handle))
+GUARD_LIGHT(fences, fence_info, hal_status, false,
+            (hal_plugin_device * device, uint32_t *import_kinds, uint32_t *export_kinds),
+            (device, import_kinds, export_kinds))
+GUARD_LIGHT(fences, fence_import, hal_status, false,
+            (hal_plugin_device * device, uint32_t kind, uint64_t handle, hal_plugin_fence **fence),
+            (device, kind, handle, fence))
+GUARD_LIGHT(fences, fence_create, hal_status, false,
+            (hal_plugin_device * device, uint32_t kind, hal_plugin_fence **fence),
+            (device, kind, fence))
+GUARD_LIGHT(fences, fence_export, hal_status, false,
+            (hal_plugin_device * device, hal_plugin_fence *fence, uint32_t kind, uint64_t *handle),
+            (device, fence, kind, handle))
+GUARD_LIGHT_VOID(fences, fence_destroy, (hal_plugin_device * device, hal_plugin_fence *fence),
+                 (device, fence))
+GUARD_LIGHT(fences, queue_signal_fence, hal_status, false,
+            (hal_plugin_queue * queue, hal_plugin_fence *fence, uint64_t value),
+            (queue, fence, value))
 GUARD_LIGHT(external, external_info, hal_status, false,
             (hal_plugin_device * device, hal_external_info *info), (device, info))
 GUARD_LIGHT(external, memory_import, hal_status, false,
@@ -378,6 +395,12 @@ static void guarded_device_close(hal_plugin_device *device)
     X(native_queues, queue_import)         \
     X(native_queues, queue_wait_native)    \
     X(native_queues, queue_block_native)   \
+    X(fences, fence_info)                  \
+    X(fences, fence_import)                \
+    X(fences, fence_create)                \
+    X(fences, fence_export)                \
+    X(fences, fence_destroy)               \
+    X(fences, queue_signal_fence)          \
     X(external, external_info)             \
     X(external, memory_import)             \
     X(external, memory_export)             \

@@ -100,6 +100,7 @@ static void plugin_complete(kit_plugin *plugin)
     COMPLETE(external, external_info)
     COMPLETE(handles, device_handle)
     COMPLETE(native_queues, queue_import)
+    COMPLETE(fences, fence_import)
     COMPLETE(collectives, comm_create)
 #undef COMPLETE
     kit_guard_plugin(plugin);

@@ -18,6 +18,7 @@
     X(external, HAL_EXTENSION_EXTERNAL)           \
     X(handles, HAL_EXTENSION_HANDLES)             \
     X(native_queues, HAL_EXTENSION_NATIVE_QUEUES) \
+    X(fences, HAL_EXTENSION_FENCES)               \
     X(collectives, HAL_EXTENSION_COLLECTIVES)
 
 /* The first member of a plugin's hal_plugin_device, hal_plugin_queue and hal_plugin_comm is
@@ -43,6 +44,7 @@ typedef struct kit_plugin {
     hal_extension_external external;
     hal_extension_handles handles;
     hal_extension_native_queues native_queues;
+    hal_extension_fences fences;
     hal_extension_collectives collectives;
 } kit_plugin;
 

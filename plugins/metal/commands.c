@@ -5,6 +5,8 @@
  * one after the other, also those of different command buffers. */
 #include "commands.h"
 
+#include "fence.h"
+
 #include "kernel.h"
 #include "memory.h"
 #include "point.h"
@@ -265,6 +267,10 @@ static hal_status batch_encode(hal_plugin_queue *queue, const hal_batch *batch,
 static void wait_encode(hal_plugin_queue *queue, const hal_plugin_wait *wait,
                         metal_commands *commands)
 {
+    if (wait->kind == HAL_WAIT_FENCE) {
+        metal_shim_commands_wait_event(commands, wait->fence->event, wait->value);
+        return;
+    }
     if (wait->queue != queue &&
         atomic_load_explicit(&wait->queue->reached, memory_order_acquire) < wait->value) {
         metal_shim_commands_wait_event(commands, wait->queue->event, wait->value);

@@ -1,6 +1,7 @@
 /* The metal plugin's table and its one symbol. */
 #include "commands.h"
 #include "external.h"
+#include "fence.h"
 #include "kernel.h"
 #include "memory.h"
 #include "point.h"
@@ -36,6 +37,12 @@ static kit_plugin plugin = {
     .external = {.external_info = metal_external_info,
                  .memory_import = metal_memory_import,
                  .memory_export = metal_memory_export},
+    .fences = {.fence_info = metal_fence_info,
+               .fence_import = metal_fence_import,
+               .fence_create = metal_fence_create,
+               .fence_export = metal_fence_export,
+               .fence_destroy = metal_fence_destroy,
+               .queue_signal_fence = metal_queue_signal_fence},
     .native = {.formats = "msl", .kernel_create_native = metal_kernel_create_native},
 };
 

@@ -1,6 +1,7 @@
 /* The OpenCL plugin's table and its one symbol. */
 #include "commands.h"
 #include "external.h"
+#include "fence.h"
 #include "kernel.h"
 #include "memory.h"
 #include "point.h"
@@ -47,6 +48,12 @@ static kit_plugin plugin = {
     .external = {.external_info = opencl_external_info,
                  .memory_import = opencl_memory_import,
                  .memory_export = opencl_memory_export},
+    .fences = {.fence_info = opencl_fence_info,
+               .fence_import = opencl_fence_import,
+               .fence_create = opencl_fence_create,
+               .fence_export = opencl_fence_export,
+               .fence_destroy = opencl_fence_destroy,
+               .queue_signal_fence = opencl_queue_signal_fence},
     .native = {.formats = "opencl-c", .kernel_create_native = opencl_kernel_create_native},
 };
 

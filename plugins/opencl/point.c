@@ -5,6 +5,8 @@
  * value is one for the next mark, for the end of the queue, or for a marker. */
 #include "point.h"
 
+#include "fence.h"
+
 #include "quirks.h"
 
 #include <kit/clock.h>
@@ -230,6 +232,10 @@ hal_status opencl_point_follow(hal_plugin_queue *queue, const hal_plugin_wait *w
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < wait_count && status == HAL_OK; i++) {
         hal_plugin_queue *other = waits[i].queue;
+        if (waits[i].kind == HAL_WAIT_FENCE) {
+            status = opencl_fence_follow(queue, waits[i].fence, waits[i].value);
+            continue;
+        }
         if (other == queue || atomic_load(&other->reached) >= waits[i].value) {
             continue;
         }

@@ -36,7 +36,7 @@ typedef struct answers {
     VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
     uint32_t has_matrices, has_bfloat16;
     uint32_t has_maintenance4, has_size_control, has_multiprocessors, has_cores, has_layout;
-    uint32_t has_budget, has_host_memory, has_descriptors, has_dma_buf;
+    uint32_t has_budget, has_host_memory, has_descriptors, has_dma_buf, has_semaphore_fd;
 } answers;
 
 static void find_extensions(const vulkan_instance *instance, VkPhysicalDevice handle, answers *a)
@@ -54,6 +54,7 @@ static void find_extensions(const vulkan_instance *instance, VkPhysicalDevice ha
         {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, &a->has_host_memory},
         {VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME, &a->has_descriptors},
         {VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME, &a->has_dma_buf},
+        {VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME, &a->has_semaphore_fd},
         {VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME, &a->has_matrices},
         {VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME, &a->has_bfloat16},
     };
@@ -443,6 +444,23 @@ static void describe_matrices(const vulkan_instance *instance, const answers *a,
     }
 }
 
+/* Drivers with the extension may have it for other semaphores only. */
+static bool timelines_are_shared(const vulkan_instance *instance, VkPhysicalDevice handle)
+{
+    const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                            .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+    const VkPhysicalDeviceExternalSemaphoreInfo asked = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_SEMAPHORE_INFO,
+        .pNext = &type,
+        .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
+    const VkExternalSemaphoreFeatureFlags both =
+        VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT;
+    VkExternalSemaphoreProperties answer = {.sType =
+                                                VK_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_PROPERTIES};
+    instance->vkGetPhysicalDeviceExternalSemaphoreProperties(handle, &asked, &answer);
+    return (answer.externalSemaphoreFeatures & both) == both;
+}
+
 void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
                      vulkan_description *d)
 {
@@ -460,6 +478,7 @@ void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
     d->has_memory_budget = a->has_budget;
     d->has_descriptors = a->has_descriptors;
     d->has_dma_buf = a->has_descriptors && a->has_dma_buf;
+    d->has_semaphore_fd = a->has_semaphore_fd && timelines_are_shared(instance, handle);
     d->host_alignment =
         a->has_host_memory ? (uint32_t)a->host_memory.minImportedHostPointerAlignment : 0;
     d->has_host_reset = a->features12.hostQueryReset;

@@ -96,7 +96,8 @@ static hal_status device_load_functions(hal_plugin_device *device)
     return HAL_OK;
 }
 
-/* Writes the names of the extensions by which memory is shared, at most 3. Returns their number. */
+/* Writes the names of the extensions by which memory and fences are shared, at most 4. Returns
+ * their number. */
 static uint32_t external_extensions(const vulkan_description *is, const char **names)
 {
     uint32_t count = 0;
@@ -108,6 +109,9 @@ static uint32_t external_extensions(const vulkan_description *is, const char **n
     }
     if (is->has_dma_buf) {
         names[count++] = VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME;
+    }
+    if (is->has_semaphore_fd) {
+        names[count++] = VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME;
     }
     return count;
 }

@@ -1,5 +1,6 @@
 /* The vulkan plugin's table and its one symbol. */
 #include "external.h"
+#include "fence.h"
 #include "kernel.h"
 #include "memory.h"
 #include "point.h"
@@ -72,6 +73,12 @@ static kit_plugin plugin = {
                  .memory_import = vulkan_memory_import,
                  .memory_export = vulkan_memory_export,
                  .memory_allocate_shareable = vulkan_memory_allocate_shareable},
+    .fences = {.fence_info = vulkan_fence_info,
+               .fence_import = vulkan_fence_import,
+               .fence_create = vulkan_fence_create,
+               .fence_export = vulkan_fence_export,
+               .fence_destroy = vulkan_fence_destroy,
+               .queue_signal_fence = vulkan_queue_signal_fence},
     .native = {.formats = vulkan_kernel_formats, .kernel_create_native = kernel_create_native},
 };
 

@@ -12,6 +12,7 @@
 #include "send.h"
 
 #include "commands.h"
+#include "fence.h"
 #include "point.h"
 #include "quirks.h"
 
@@ -60,9 +61,13 @@ static hal_status slot_submit(hal_plugin_queue *queue, const vulkan_slot *slot,
     VkPipelineStageFlags stages[MAX_WAITS];
     uint64_t values[MAX_WAITS];
     for (uint32_t i = 0; i < wait_count; i++) {
-        atomic_fetch_or(&waits[i].queue->dependents,
-                        1u << (queue->device_queue - device->device_queues));
-        semaphores[i] = waits[i].queue->timeline;
+        if (waits[i].kind == HAL_WAIT_FENCE) {
+            semaphores[i] = waits[i].fence->semaphore;
+        } else {
+            atomic_fetch_or(&waits[i].queue->dependents,
+                            1u << (queue->device_queue - device->device_queues));
+            semaphores[i] = waits[i].queue->timeline;
+        }
         values[i] = waits[i].value;
         stages[i] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
     }
@@ -291,15 +296,22 @@ static hal_status queue_append(hal_plugin_queue *queue, const hal_batch *batch, 
     return status;
 }
 
+/* Sends what another queue holds of a wait, and waits where the batch has MAX_WAITS others. */
+static hal_status wait_prepare(hal_plugin_queue *queue, const hal_plugin_wait *wait, bool by_host)
+{
+    if (wait->kind == HAL_WAIT_FENCE) {
+        return by_host ? vulkan_fence_await(queue->device, wait->fence, wait->value) : HAL_OK;
+    }
+    HAL_TRY(send_up_to(wait->queue, wait->value));
+    return by_host ? vulkan_point_wait(wait->queue, wait->value, UINT64_MAX) : HAL_OK;
+}
+
 hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                                const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
 {
     hal_status status = vulkan_device_check_hardware(queue->device);
     for (uint32_t i = 0; i < wait_count && status == HAL_OK; i++) {
-        status = send_up_to(waits[i].queue, waits[i].value);
-        if (status == HAL_OK && i >= MAX_WAITS) {
-            status = vulkan_point_wait(waits[i].queue, waits[i].value, UINT64_MAX);
-        }
+        status = wait_prepare(queue, &waits[i], i >= MAX_WAITS);
     }
     if (status == HAL_OK && vulkan_batch_is_timed(queue, batch)) {
         status = vulkan_point_await_time(queue, value);
@@ -324,6 +336,40 @@ hal_status vulkan_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
         status = send_later(queue);
     }
     queue->accepted = status == HAL_OK ? value : queue->accepted;
+    pthread_mutex_unlock(&queue->lock);
+    return status;
+}
+
+/* A submission without commands, after those of the queue. */
+static hal_status fence_raise(hal_plugin_queue *queue, hal_plugin_fence *fence, uint64_t value)
+{
+    hal_plugin_device *device = queue->device;
+    const VkTimelineSemaphoreSubmitInfo timeline = {
+        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+        .signalSemaphoreValueCount = 1,
+        .pSignalSemaphoreValues = &value};
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                               .pNext = &timeline,
+                               .signalSemaphoreCount = 1,
+                               .pSignalSemaphores = &fence->semaphore};
+    pthread_mutex_lock(&queue->device_queue->lock);
+    const VkResult result =
+        device->vk.vkQueueSubmit(queue->device_queue->handle, 1, &info, VK_NULL_HANDLE);
+    pthread_mutex_unlock(&queue->device_queue->lock);
+    if (result != VK_SUCCESS) {
+        return vulkan_fail_result(device, result, "raising a fence");
+    }
+    atomic_store(&fence->last, value);
+    return HAL_OK;
+}
+
+hal_status vulkan_queue_signal_fence(hal_plugin_queue *queue, hal_plugin_fence *fence,
+                                     uint64_t value)
+{
+    HAL_TRY(vulkan_device_check_hardware(queue->device));
+    pthread_mutex_lock(&queue->lock);
+    hal_status status = send_held(queue, NULL, 0);
+    status = status == HAL_OK ? fence_raise(queue, fence, value) : status;
     pthread_mutex_unlock(&queue->lock);
     return status;
 }

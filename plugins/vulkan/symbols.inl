@@ -21,6 +21,7 @@ INSTANCE(vkGetPhysicalDeviceProperties2)
 INSTANCE(vkGetPhysicalDeviceFeatures2)
 INSTANCE(vkGetPhysicalDeviceMemoryProperties2)
 INSTANCE(vkGetPhysicalDeviceQueueFamilyProperties)
+INSTANCE(vkGetPhysicalDeviceExternalSemaphoreProperties)
 INSTANCE(vkCreateDevice)
 INSTANCE(vkGetDeviceProcAddr)
 #endif
@@ -33,6 +34,8 @@ EXTENSION(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)
 DEVICE_EXTENSION(vkGetMemoryHostPointerPropertiesEXT)
 DEVICE_EXTENSION(vkGetMemoryFdKHR)
 DEVICE_EXTENSION(vkGetMemoryFdPropertiesKHR)
+DEVICE_EXTENSION(vkGetSemaphoreFdKHR)
+DEVICE_EXTENSION(vkImportSemaphoreFdKHR)
 #endif
 
 #ifdef DEVICE

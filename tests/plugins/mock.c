@@ -327,7 +327,9 @@ static hal_status queue_create(hal_plugin_device *device, hal_plugin_queue **que
 static void mark(pending *batch, int by)
 {
     for (uint32_t i = 0; i < batch->wait_count; i++) {
-        batch->waits[i].queue->named += by;
+        if (batch->waits[i].queue) {
+            batch->waits[i].queue->named += by;
+        }
     }
     for (uint32_t c = 0; c < batch->command_count; c++) {
         const hal_command *command = &batch->commands[c];
@@ -402,6 +404,12 @@ static void free_pending(pending *batch)
 static int may_begin(const pending *batch)
 {
     for (uint32_t i = 0; i < batch->wait_count; i++) {
+        if (batch->waits[i].kind == HAL_WAIT_FENCE) {
+            if (*(uint64_t *)(void *)batch->waits[i].fence < batch->waits[i].value) {
+                return 0;
+            }
+            continue;
+        }
         if (batch->waits[i].queue->done < batch->waits[i].value) {
             progress(batch->waits[i].queue);
         }
@@ -452,6 +460,9 @@ static void check_batch(const hal_plugin_queue *queue, const hal_batch *batch,
         misuse("values do not grow by 1");
     }
     for (uint32_t i = 0; i < wait_count; i++) {
+        if (waits[i].kind == HAL_WAIT_FENCE) {
+            continue;
+        }
         if (waits[i].value > waits[i].queue->submitted) {
             misuse("a wait for a value that was never submitted");
         }
@@ -614,6 +625,35 @@ static hal_status queue_block_native(hal_plugin_queue *queue, const char *type, 
     return call(MOCK_ORDER);
 }
 
+/* The fences of the mock are addresses of a value of the test, which it raises itself. */
+static hal_status fence_info(hal_plugin_device *device, uint32_t *imports, uint32_t *exports)
+{
+    *imports = *exports = HAL_HANDLE_BIT(HAL_HANDLE_NATIVE);
+    return device ? HAL_OK : HAL_ERROR_INTERNAL;
+}
+
+static hal_status fence_import(hal_plugin_device *device, uint32_t kind, uint64_t handle,
+                               hal_plugin_fence **fence)
+{
+    const hal_status status = device && kind ? call(MOCK_ORDER) : HAL_ERROR_INTERNAL;
+    *fence = status == HAL_OK ? (hal_plugin_fence *)(uintptr_t)handle : NULL;
+    state.live_fences += status == HAL_OK;
+    return status;
+}
+
+static void fence_destroy(hal_plugin_device *device, hal_plugin_fence *fence)
+{
+    state.live_fences -= device && fence;
+}
+
+static hal_status queue_signal_fence(hal_plugin_queue *queue, hal_plugin_fence *fence,
+                                     uint64_t value)
+{
+    state.raised[0] = value;
+    state.raised[1] = queue->submitted;
+    return fence ? call(MOCK_ORDER) : HAL_ERROR_INTERNAL;
+}
+
 static hal_status queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                                 uint64_t *nanoseconds)
 {
@@ -704,6 +744,9 @@ static const void *query_extension(hal_plugin_instance *instance, const char *na
     static const hal_extension_native_queues queues = {
         EXTENSION(native_queues), .queue_import = queue_import,
         .queue_wait_native = queue_wait_native, .queue_block_native = queue_block_native};
+    static const hal_extension_fences fences = {
+        EXTENSION(fences), .fence_info = fence_info, .fence_import = fence_import,
+        .fence_destroy = fence_destroy, .queue_signal_fence = queue_signal_fence};
     static const struct {
         const char *name;
         const void *table;
@@ -711,7 +754,8 @@ static const void *query_extension(hal_plugin_instance *instance, const char *na
         {HAL_EXTENSION_MEMORY_INFO, &memory},   {HAL_EXTENSION_TIMING, &timing},
         {HAL_EXTENSION_NATIVE, &native},        {HAL_EXTENSION_GEMM, &products},
         {HAL_EXTENSION_PEERS, &peers},          {HAL_EXTENSION_EXTERNAL, &external},
-        {HAL_EXTENSION_NATIVE_QUEUES, &queues}, {HAL_EXTENSION_ATTENTION, &attentions},
+        {HAL_EXTENSION_NATIVE_QUEUES, &queues}, {HAL_EXTENSION_FENCES, &fences},
+        {HAL_EXTENSION_ATTENTION, &attentions},
     };
     (void)instance;
     for (size_t i = 0; i < sizeof all / sizeof all[0] && major == 1; i++) {

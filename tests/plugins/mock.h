@@ -66,6 +66,8 @@ typedef struct mock_state {
     _Atomic uint32_t untimed; /* of these, with HAL_BATCH_UNTIMED */
     uint64_t native[3];       /* the last handle that was imported, waited for, blocked */
     uint64_t native_value[2]; /* what its queue had submitted when it was waited for, blocked */
+    uint64_t raised[2];       /* the last value of a fence, and what its queue had submitted then */
+    _Atomic int live_fences;
     uint32_t logged_count;
     mock_logged logged[MOCK_LOGGED];
     const hal_host *host;

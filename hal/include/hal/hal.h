@@ -15,6 +15,7 @@
 #include <hal/cache.h>
 #include <hal/device.h>
 #include <hal/external.h>
+#include <hal/fence.h>
 #include <hal/graph.h>
 #include <hal/host_call.h>
 #include <hal/comm.h>

@@ -105,8 +105,10 @@ extern "C" {
  *  queue_create, queue_import, device_can_access_peer  | any
  *  comm_backend, _id, _create, _poll, _abort           | any
  *  queue_destroy, comm_destroy                         | any, but one for an object
+ *  fence_info, _import, _create, _export, _destroy     | any
  *  submit, queue_elapsed, queue_fail_next,             | one at a time for a queue
- *  queue_wait_native, queue_block_native               |
+ *  queue_wait_native, queue_block_native,              |
+ *  queue_signal_fence                                  |
  *  wait                                                | any, also during `submit` of the queue
  *
  *  host function           | may be called from                 | what it does meanwhile
@@ -176,7 +178,7 @@ typedef struct hal_plugin_memory hal_plugin_memory;
 typedef struct hal_plugin_kernel hal_plugin_kernel;
 typedef struct hal_plugin_queue hal_plugin_queue;
 typedef struct hal_plugin_comm hal_plugin_comm;
-typedef struct hal_plugin_fence hal_plugin_fence; /* of a later minor: imported from outside hal */
+typedef struct hal_plugin_fence hal_plugin_fence; /* of hal.fences */
 
 /* Bytes that `enumerate` has for each record: a record does not exceed them in this major. */
 #define HAL_DEVICE_INFO_MAX_BYTES 2048u
@@ -273,8 +275,8 @@ typedef struct hal_batch {
 
 typedef enum hal_wait_kind { /* hal_plugin_wait.kind */
     HAL_WAIT_QUEUE = 0,      /* until `queue` has reached `value` */
-    HAL_WAIT_FENCE = 1       /* Reserved: hal of this minor sends none. Until `fence`, imported by
-                              * an extension, is signaled or has `value`; `queue` is null. */
+    HAL_WAIT_FENCE = 1       /* Only to plugins with hal.fences, of the queue's device: until `fence`
+                              * has at least `value`; `queue` is null. */
 } hal_wait_kind;
 
 /* What has to happen before the batch begins. The value has been submitted to `queue`, which is of
@@ -282,7 +284,7 @@ typedef enum hal_wait_kind { /* hal_plugin_wait.kind */
 typedef struct hal_plugin_wait {
     hal_plugin_queue *queue;
     uint64_t value;
-    hal_plugin_fence *fence; /* null */
+    hal_plugin_fence *fence; /* null, unless the kind is HAL_WAIT_FENCE */
     uint32_t kind;           /* hal_wait_kind */
     uint32_t reserved;       /* 0 */
 } hal_plugin_wait;
@@ -616,6 +618,47 @@ typedef struct hal_extension_native_queues {
      * submitted, likewise. */
     hal_status (*queue_block_native)(hal_plugin_queue *queue, const char *type, uint64_t handle);
 } hal_extension_native_queues;
+
+/* Fences of others: timelines of the driver outside of hal's queues. */
+#define HAL_EXTENSION_FENCES "hal.fences"
+typedef struct hal_extension_fences {
+    uint32_t size;
+    uint32_t version; /* major in the high half, minor in the low half */
+
+    /* Writes the kinds of handles that fences have, sets of HAL_HANDLE_BIT of NATIVE and
+     * OPAQUE_FD. */
+    hal_status (*fence_info)(hal_plugin_device *device, uint32_t *import_kinds,
+                             uint32_t *export_kinds);
+
+    /* Makes a fence of one that others own.
+     *   kind    one of the import_kinds
+     *   handle  NATIVE: stays until fence_destroy, which leaves it as it is; a descriptor belongs
+     *           to the plugin once the call has succeeded
+     * Errors: UNSUPPORTED with the reason. */
+    hal_status (*fence_import)(hal_plugin_device *device, uint32_t kind, uint64_t handle,
+                               hal_plugin_fence **fence);
+
+    /* (may be null) Makes a fence of the value 0.
+     *   kind  one of the export_kinds */
+    hal_status (*fence_create)(hal_plugin_device *device, uint32_t kind, hal_plugin_fence **fence);
+
+    /* (may be null) Writes a handle of a fence of fence_import or fence_create. A native handle is
+     * valid until fence_destroy; a descriptor is a new one, which belongs to the program.
+     * Errors: UNSUPPORTED with the reason. */
+    hal_status (*fence_export)(hal_plugin_device *device, hal_plugin_fence *fence, uint32_t kind,
+                               uint64_t *handle);
+
+    /* Destroys a fence that no batch in flight waits for. Values that queue_signal_fence was asked
+     * for still come. */
+    void (*fence_destroy)(hal_plugin_device *device, hal_plugin_fence *fence);
+
+    /* Raises a fence to a value when the batches that were submitted to the queue have ended, after
+     * their writes, and without further calls.
+     *   value  above all values that the fence had
+     * Errors: UNSUPPORTED with the reason. */
+    hal_status (*queue_signal_fence)(hal_plugin_queue *queue, hal_plugin_fence *fence,
+                                     uint64_t value);
+} hal_extension_fences;
 
 /* A backend for collectives. */
 #define HAL_EXTENSION_COLLECTIVES "hal.collectives"

@@ -148,6 +148,8 @@ typedef struct hal_external_info {
     uint32_t host_granularity; /* of HOST: the size is a multiple, a power of two of bytes */
     uint32_t dlpack_kind;      /* DLPack's number of devices whose consumers take exported native
                                 * handles as addresses; 0: none */
+    uint32_t fence_imports;    /* HAL_HANDLE_BIT of kinds of hal/fence.h; by hal, plugins leave 0 */
+    uint32_t fence_exports;
 } hal_external_info;
 
 /* ---- Matrix products of a plugin: hal_kernel_create_gemm ---- */

@@ -15,6 +15,8 @@ void hal_recording_destroy(hal_recording *recording)
 {
     if (recording) {
         hal_host_fence_destroy(recording->fence);
+        hal_recording_clear_fences(recording);
+        free(recording->fences);
         free(recording->commands);
         free(recording->bindings);
         free(recording->scalars);
@@ -36,6 +38,27 @@ void hal_recording_remove_fence(hal_recording *recording)
 {
     hal_host_fence_destroy(recording->fence);
     recording->fence = NULL;
+}
+
+hal_status hal_recording_add_fence(hal_recording *recording, hal_fence *fence, uint64_t value,
+                                   bool is_signal)
+{
+    if (!HAL_ARRAY_RESERVE(recording->fences, recording->fence_capacity,
+                           (uint64_t)recording->fence_count + 1)) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory to record a value of a fence");
+    }
+    recording->fences[recording->fence_count++] =
+        (hal_fence_value){hal_fence_ref(fence), value, is_signal};
+    return HAL_OK;
+}
+
+void hal_recording_clear_fences(hal_recording *recording)
+{
+    const uint32_t count = recording->fence_count;
+    recording->fence_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        hal_fence_unref(recording->fences[i].fence);
+    }
 }
 
 hal_status hal_recording_grow(hal_recording *recording, uint32_t commands, uint32_t bindings,

@@ -2,6 +2,7 @@
 #ifndef HAL_SRC_CORE_BATCH_H
 #define HAL_SRC_CORE_BATCH_H
 
+#include "fence.h"
 #include "host_fence.h"
 #include "timeline.h"
 
@@ -13,13 +14,21 @@ typedef struct hal_pending_kernel {
     uint32_t command;
 } hal_pending_kernel;
 
+/* A value of a fence that the batch waits for, or raises it to afterwards. */
+typedef struct hal_fence_value {
+    hal_fence *fence; /* with a reference */
+    uint64_t value;
+    bool is_signal;
+} hal_fence_value;
+
 typedef struct hal_recording {
     struct hal_recording *next; /* among the deferred or spare batches of a queue */
     uint64_t value;             /* of its point, once it is deferred */
     hal_command *commands;
     hal_binding *bindings;
     uint8_t *scalars;
-    hal_last_use *waits; /* points that come before the batch, one per timeline */
+    hal_last_use *waits;     /* points that come before the batch, one per timeline */
+    hal_fence_value *fences; /* of others */
     hal_pending_kernel *pending;
     hal_host_fence *fence; /* signaled before the batch is submitted; may be null */
     uint32_t flags;        /* HAL_BATCH_* */
@@ -28,6 +37,7 @@ typedef struct hal_recording {
     uint32_t binding_count, binding_capacity;
     uint32_t scalar_bytes, scalar_capacity;
     uint32_t wait_count, wait_capacity;
+    uint32_t fence_count, fence_capacity;
     uint32_t pending_count, pending_capacity;
 } hal_recording;
 
@@ -35,11 +45,18 @@ typedef struct hal_recording {
 hal_recording *hal_recording_create(void);
 void hal_recording_destroy(hal_recording *recording);
 
-/* Removes commands, bindings and scalars; waits, the fence and capacities stay. */
+/* Removes commands, bindings and scalars; waits, fences and capacities stay. */
 void hal_recording_clear(hal_recording *recording);
 
-/* Destroys the fence, signaled or not. */
+/* Destroys the host fence, signaled or not. */
 void hal_recording_remove_fence(hal_recording *recording);
+
+/* Adds a value of a fence of others. Errors: OUT_OF_MEMORY. */
+hal_status hal_recording_add_fence(hal_recording *recording, hal_fence *fence, uint64_t value,
+                                   bool is_signal);
+
+/* Removes the values of fences of others. */
+void hal_recording_clear_fences(hal_recording *recording);
 
 /* Adds capacity. Errors: OUT_OF_MEMORY; the contents are unchanged. */
 hal_status hal_recording_grow(hal_recording *recording, uint32_t commands, uint32_t bindings,

@@ -106,9 +106,12 @@ static bool batch_submit(hal_queue *queue, hal_recording *recording, uint32_t po
     }
     if (status != HAL_OK) {
         batch_reject(queue, recording, status);
+    } else if (ready && (status = hal_submit_signals(queue, recording)) != HAL_OK) {
+        hal_deferred_set_error(queue, status);
     }
     if (leaves) {
-        hal_recording_remove_fence(recording); /* not under the lock: it may release memory */
+        hal_recording_remove_fence(recording); /* not under the lock: they may release memory */
+        hal_recording_clear_fences(recording);
     }
     hal_message_restore(&before);
     return leaves;
@@ -355,6 +358,7 @@ void hal_deferred_drop(hal_queue *queue)
     pthread_mutex_unlock(&lock);
     for (hal_recording *spare = held->spare; spare; spare = spare->next) {
         hal_recording_remove_fence(spare);
+        hal_recording_clear_fences(spare);
     }
 }
 

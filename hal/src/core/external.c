@@ -1,5 +1,6 @@
 /* Buffers of memory that others own, and handles of hal's memory. */
 #include "buffer.h"
+#include "fence.h"
 #include "hooks.h"
 #include "imported.h"
 
@@ -136,7 +137,8 @@ hal_status hal_device_get_external(hal_device *device, hal_external_info *info)
     if (!info) {
         return hal_null_argument("hal_device_get_external", "info");
     }
-    return external_get(device, info);
+    HAL_TRY(external_get(device, info));
+    return hal_fence_kinds(device, &info->fence_imports, &info->fence_exports);
 }
 
 hal_status hal_buffer_import(hal_device *device, const hal_memory_handle *handle,

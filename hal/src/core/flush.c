@@ -27,8 +27,11 @@ static hal_status batch_submit(hal_queue *queue, uint64_t value)
     const hal_status status = hal_submit_batch(queue, queue->recorder.recording, value);
     if (status != HAL_OK) {
         batch_drop(queue, value, status);
+        return status;
     }
-    return status;
+    return queue->recorder.recording->fence_count == 0
+               ? HAL_OK
+               : hal_submit_signals(queue, queue->recorder.recording);
 }
 
 static hal_status batch_defer(hal_queue *queue, uint64_t value)

@@ -12,6 +12,7 @@ void hal_recorder_start_batch(hal_recorder *recorder)
     hal_hazards_clear(&recorder->hazards);
     hal_recording_clear(recorder->recording);
     hal_recording_remove_fence(recorder->recording);
+    hal_recording_clear_fences(recorder->recording);
     hal_recorder_limit_batch(recorder, recorder->batch_limit);
 }
 

@@ -8,6 +8,22 @@
 
 #include <stdlib.h>
 
+/* Appends the fences of others that the batch waits for. */
+static hal_status fences_add(hal_queue *queue, const hal_recording *recording, uint64_t value,
+                             hal_plugin_wait *waits, uint32_t *count)
+{
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < recording->fence_count && status == HAL_OK; i++) {
+        const hal_fence_value *is = &recording->fences[i];
+        status = hal_fence_add_use(is->fence, (hal_last_use){&queue->timeline, value});
+        if (!is->is_signal) {
+            waits[(*count)++] = (hal_plugin_wait){
+                .fence = is->fence->handle, .value = is->value, .kind = HAL_WAIT_FENCE};
+        }
+    }
+    return status;
+}
+
 /* Pins the queues that the batch waits for. The caller unpins all of them, also after an error. */
 static hal_status waits_pin(hal_queue *queue, const hal_recording *recording, uint64_t value,
                             hal_plugin_wait *waits, uint32_t *count)
@@ -99,11 +115,15 @@ hal_status hal_submit_batch(hal_queue *queue, hal_recording *recording, uint64_t
     hal_plugin_wait few[FEW];
     hal_plugin_wait *waits = few;
     const uint32_t wait_count = recording->wait_count;
-    if (wait_count > FEW && !(waits = malloc(wait_count * sizeof *waits))) {
-        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for %u waits", wait_count);
+    const uint32_t most = wait_count + recording->fence_count;
+    if (most > FEW && !(waits = malloc(most * sizeof *waits))) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for %u waits", most);
     }
     uint32_t count = 0;
     hal_status status = waits_pin(queue, recording, value, waits, &count);
+    if (status == HAL_OK) {
+        status = fences_add(queue, recording, value, waits, &count);
+    }
     if (status == HAL_OK) {
         status = plugin_submit(queue, recording, value, waits, count);
     }
@@ -120,12 +140,32 @@ hal_status hal_submit_batch(hal_queue *queue, hal_recording *recording, uint64_t
     return status;
 }
 
+hal_status hal_submit_signals(hal_queue *queue, hal_recording *recording)
+{
+    const hal_device *device = queue->timeline.device;
+    hal_status first = HAL_OK;
+    for (uint32_t i = 0; i < recording->fence_count; i++) {
+        const hal_fence_value *is = &recording->fences[i];
+        if (is->is_signal) {
+            hal_host_clear_error();
+            const hal_status status = device->plugin->queue_signal_fence(
+                queue->timeline.handle, is->fence->handle, is->value);
+            if (status != HAL_OK && first == HAL_OK) {
+                first = hal_device_failed(queue->timeline.device, status, "raising a fence");
+            }
+        }
+    }
+    hal_recording_clear_fences(recording);
+    return first;
+}
+
 hal_status hal_submit_empty_batch(hal_queue *queue, hal_recording *recording, uint64_t value)
 {
     hal_recording_clear(recording);
     hal_recording_remove_fence(recording);
     atomic_store(&queue->timeline.rejected, value);
-    return hal_submit_batch(queue, recording, value);
+    HAL_TRY(hal_submit_batch(queue, recording, value));
+    return hal_submit_signals(queue, recording);
 }
 
 hal_status hal_submit_add_dependent(hal_queue *queue, hal_last_use dependent)

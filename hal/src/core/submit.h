@@ -10,8 +10,12 @@
  * ready: the batch is to be dropped. */
 hal_status hal_submit_poll(hal_queue *queue, hal_recording *recording, bool repeats, bool *ready);
 
-/* Submits a batch as `value`. Errors: those of the plugin. */
+/* Submits a batch as `value`, with what it waits for. Errors: those of the plugin. */
 hal_status hal_submit_batch(hal_queue *queue, hal_recording *recording, uint64_t value);
+
+/* Asks the plugin to raise the fences of others that the submitted batch raises.
+ * Errors: the first one of the plugin. */
+hal_status hal_submit_signals(hal_queue *queue, hal_recording *recording);
 
 /* Submits an empty batch in place of a rejected one, so that its point is still reached and its
  * memory is released. Marks `value` as rejected first. Errors: those of the plugin. */

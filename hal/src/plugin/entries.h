@@ -35,6 +35,7 @@
     X(external, HAL_EXTENSION_EXTERNAL)           \
     X(handles, HAL_EXTENSION_HANDLES)             \
     X(native_queues, HAL_EXTENSION_NATIVE_QUEUES) \
+    X(fences, HAL_EXTENSION_FENCES)               \
     X(collectives, HAL_EXTENSION_COLLECTIVES)
 
 /* X(extension, entry) */
@@ -58,6 +59,12 @@
     X(native_queues, queue_import)         \
     X(native_queues, queue_wait_native)    \
     X(native_queues, queue_block_native)   \
+    X(fences, fence_info)                  \
+    X(fences, fence_import)                \
+    X(fences, fence_create)                \
+    X(fences, fence_export)                \
+    X(fences, fence_destroy)               \
+    X(fences, queue_signal_fence)          \
     X(external, external_info)             \
     X(external, memory_import)             \
     X(external, memory_export)             \

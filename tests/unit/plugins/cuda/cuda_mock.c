@@ -354,33 +354,6 @@ cuda_result cuMemHostUnregister(void *pointer)
     return forget(pointer);
 }
 
-/* A descriptor is a number, and its memory that of the mock: 0: there is none. */
-cuda_result cuImportExternalMemory(cuda_shared_memory *memory, const cuda_shared_handle *handle)
-{
-    if (handle->kind != CUDA_SHARED_OPAQUE_FD || handle->handle.descriptor != mock->descriptor) {
-        return CUDA_INVALID_VALUE;
-    }
-    mock->shared_bytes = handle->bytes;
-    mock->live_objects++;
-    *memory = (cuda_shared_memory)(void *)mock;
-    return 0;
-}
-
-cuda_result cuExternalMemoryGetMappedBuffer(cuda_address *address, cuda_shared_memory memory,
-                                            const cuda_shared_range *range)
-{
-    if (range->offset + range->bytes > mock->shared_bytes) {
-        return CUDA_INVALID_VALUE;
-    }
-    return cuMemAlloc_v2(address, range->bytes);
-}
-
-cuda_result cuDestroyExternalMemory(cuda_shared_memory memory)
-{
-    mock->live_objects--;
-    return 0;
-}
-
 cuda_result cuMemFreeHost(void *pointer)
 {
     const cuda_result result = forget(pointer);
@@ -536,6 +509,12 @@ cuda_result cuEventQuery(cuda_event event)
         return CUDA_NOT_READY;
     }
     return mock->fail_with ? mock->fail_with : mock->hold && event->recorded ? CUDA_NOT_READY : 0;
+}
+
+cuda_result cuEventSynchronize(cuda_event event)
+{
+    mock->event_synchronized++;
+    return mock->fail_with;
 }
 
 cuda_result cuEventElapsedTime(float *milliseconds, cuda_event first, cuda_event second)

@@ -45,6 +45,8 @@ typedef struct cuda_mock {
     int event_result;      /* of cuEventCreate */
     int descriptor;        /* that is imported */
     uint64_t shared_bytes; /* of it, as the plugin said */
+    uint64_t semaphore_value, semaphore_awaited; /* of a semaphore, as it is and was waited for */
+    int event_synchronized;
     uint64_t memory_limit;
     uint64_t memory;
     int stale_functions; /* launches or nodes whose module is gone */

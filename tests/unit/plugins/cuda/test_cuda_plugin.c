@@ -296,6 +296,38 @@ TEST_WITH(test_native_queues, begin, end)
     does(plugin->wait(queue, value, UINT64_MAX));
 }
 
+/* Timeline semaphores by a descriptor, which the driver owns afterwards, or by themselves. */
+TEST_WITH(test_fences, begin, end)
+{
+    uint32_t imports = 0, exports = 0;
+    hal_plugin_fence *fence = NULL, *same = NULL;
+    submit(NULL, 0, NULL, 0, NULL, 0);
+    const uint32_t objects = mock->live_objects;
+    does(plugin->fence_info(device, &imports, &exports));
+    assert_int_equal(imports,
+                     HAL_HANDLE_BIT(HAL_HANDLE_NATIVE) | HAL_HANDLE_BIT(HAL_HANDLE_OPAQUE_FD));
+    assert_int_equal(exports, 0);
+    assert_null(plugin->fence_create);
+    mock->descriptor = 43;
+    fails(plugin->fence_import(device, HAL_HANDLE_OPAQUE_FD, 44, &fence), HAL_ERROR_UNSUPPORTED,
+          "descriptor 44");
+    does(plugin->fence_import(device, HAL_HANDLE_OPAQUE_FD, 43, &fence));
+    does(plugin->fence_import(device, HAL_HANDLE_NATIVE, (uint64_t)(uintptr_t)mock, &same));
+    does(plugin->queue_signal_fence(queue, fence, 5));
+    assert_int_equal(mock->semaphore_value, 5);
+    const hal_batch empty = {.size = sizeof empty};
+    const hal_plugin_wait wait = {.fence = same, .value = 4, .kind = HAL_WAIT_FENCE};
+    does(plugin->submit(queue, &empty, &wait, 1, ++value));
+    assert_int_equal(mock->semaphore_awaited, 4);
+    does(plugin->wait(queue, value, UINT64_MAX));
+    const int synchronized = mock->event_synchronized;
+    plugin->fence_destroy(device, same);
+    assert_int_equal(mock->event_synchronized, synchronized);
+    plugin->fence_destroy(device, fence); /* its last value may be on its way */
+    assert_int_equal(mock->event_synchronized, synchronized + 1);
+    assert_int_equal(mock->live_objects, objects + 1); /* the event of the second batch */
+}
+
 /* With the counter and with events alone. */
 TEST_WITH(test_points, begin, end)
 {
