@@ -20,7 +20,7 @@ import sys
 
 ROOT = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(".")
 TEXTS = {
-    "hal/plugin.h": "hal/include/hal/plugin.h",
+    "hal/plugin.h": "hal/include/hal/plugin.h hal/include/hal/plugin_interop.h",
     "hal/ir.h": "hal/include/hal/ir.h",
     "docs/plugin-abi.md": "docs/plugin-abi.md",
     "docs/ir.md": "docs/ir.md",
@@ -29,7 +29,7 @@ REASONS = ("hal", "kernel", "name", "rule", "process", "heading")
 TABLE = ROOT / "tests/lint/contract.txt"
 PAGE = ROOT / "docs/contract.md"
 HEAD = """# What proves each sentence of the plugin contract
-Each sentence of [plugin.h](../hal/include/hal/plugin.h), [ir.h](../hal/include/hal/ir.h), [plugin-abi.md](plugin-abi.md) and
+Each sentence of [plugin.h](../hal/include/hal/plugin.h), [plugin_interop.h](../hal/include/hal/plugin_interop.h), [ir.h](../hal/include/hal/ir.h), [plugin-abi.md](plugin-abi.md) and
 [ir.md](ir.md) that promises or demands something of a plugin, with the cases of `hal-conformance` that fail when it is
 violated and the [mutants](conformance.md#mutants) that they catch: wrong plugins that violate it. A failing case names
 its sentences by these numbers.
@@ -127,7 +127,7 @@ def mutants_of_tests():
 def check_sentences(rows, others):
     missing = []
     for name, path in TEXTS.items():
-        text = (ROOT / path).read_text()
+        text = "\n".join((ROOT / part).read_text() for part in path.split())
         units = units_of_header(text) if path.endswith(".h") else units_of_page(text)
         here = [plain(row[2]) for row in rows if row[0] == name]
         known = {plain(other) for other in others[name]}

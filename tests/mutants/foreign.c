@@ -1,5 +1,5 @@
-/* foreign.c: queues that are those of a driver, with native handles, order with them and fences, and
- * faults of that. The driver is a thread for each queue. */
+/* foreign.c: queues that are those of a driver, with native handles, order with them and fences,
+ * and faults of that. The driver is a thread for each queue. */
 #include "mutant.h"
 
 #include <pthread.h>

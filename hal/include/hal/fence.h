@@ -19,7 +19,7 @@ typedef struct hal_fence hal_fence;
  *           share. hal reads it in flushes and waits of any queue, and raises it there.
  *           HAL_HANDLE_NATIVE: a VkSemaphore of type timeline, a CUexternalSemaphore of one, a
  *           cl_event (only to wait for, and only for the value 1) or an id<MTLSharedEvent>.
- *           HAL_HANDLE_OPAQUE_FD: a descriptor of a timeline semaphore of Vulkan
+ *           HAL_HANDLE_OPAQUE_FD: a descriptor of a VkSemaphore of type timeline
  *   handle  address, native handle or descriptor
  * Ownership: the fence is the caller's, until hal_fence_destroy. A descriptor belongs to hal once
  * the call has succeeded; what other handles name stays valid until the fence was destroyed and the

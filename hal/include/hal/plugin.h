@@ -4,8 +4,9 @@
  *
  * A plugin is a shared object hal_NAME.so. It links neither hal nor ops, exports the one symbol
  * hal_plugin_create, and exchanges tables of functions and plain data with hal. This header stands
- * alone with status.h, types.h and ir.h. docs/write-a-plugin.md goes from an empty folder to a
- * plugin that passes hal-conformance; docs/plugin-abi.md has the rules of versions.
+ * alone with plugin_interop.h, status.h, types.h and ir.h. docs/write-a-plugin.md goes from an
+ * empty folder to a plugin that passes hal-conformance; docs/plugin-abi.md has the rules of
+ * versions.
  *
  * The life of a plugin, in the order in which hal calls it:
  *
@@ -275,8 +276,8 @@ typedef struct hal_batch {
 
 typedef enum hal_wait_kind { /* hal_plugin_wait.kind */
     HAL_WAIT_QUEUE = 0,      /* until `queue` has reached `value` */
-    HAL_WAIT_FENCE = 1       /* Only to plugins with hal.fences, of the queue's device: until `fence`
-                              * has at least `value`; `queue` is null. */
+    HAL_WAIT_FENCE = 1       /* Only to plugins with hal.fences, of the queue's device: until
+                              * `fence` has at least `value`; `queue` is null. */
 } hal_wait_kind;
 
 /* What has to happen before the batch begins. The value has been submitted to `queue`, which is of
@@ -540,125 +541,8 @@ typedef struct hal_extension_faults {
     void (*queue_fail_next)(hal_plugin_queue *queue);
 } hal_extension_faults;
 
-/* Memory that others own. */
-#define HAL_EXTENSION_EXTERNAL "hal.external_memory"
-typedef struct hal_extension_external {
-    uint32_t size;
-    uint32_t version; /* major in the high half, minor in the low half */
-
-    /* Describes what the device imports and exports.
-     *   info  zeros; `size` is that of hal's record */
-    hal_status (*external_info)(hal_plugin_device *device, hal_external_info *info);
-
-    /* Makes memory of a range that others own, without a copy: a batch reads what its owner wrote
-     * before the batch was submitted, and the owner sees what the batch wrote after it has ended.
-     *   handle  of one of import_kinds; HOST: address and size are multiples of host_alignment and
-     *           host_granularity. Binding offsets count from its `offset` on.
-     * Bytes outside of the range are neither read nor written, and with HAL_ACCESS_READ none is
-     * written. What the handle names stays until memory_free, which leaves it as it is; only a
-     * descriptor belongs to the plugin once the call has succeeded.
-     * Ranges that other imports hold are imported again; of ranges that overlap in part, and of
-     * pages that the process cannot write, what the driver allows.
-     * Errors: UNSUPPORTED with the reason where the driver refuses this range, OUT_OF_MEMORY. */
-    hal_status (*memory_import)(hal_plugin_device *device, const hal_memory_handle *handle,
-                                hal_plugin_memory **memory);
-
-    /* (may be null) Returns a handle of memory of memory_allocate or memory_import.
-     *   kind    one of export_kinds
-     *   handle  zeros; `size` is that of hal's record. A native handle is valid until memory_free;
-     *           a descriptor is a new one, which belongs to the program.
-     * Errors: UNSUPPORTED with the reason. */
-    hal_status (*memory_export)(hal_plugin_device *device, hal_plugin_memory *memory, uint32_t kind,
-                                hal_memory_handle *handle);
-
-    /* (may be null) Allocates memory as memory_allocate does, of kind HAL_MEMORY_DEVICE, that
-     * memory_export exports as a descriptor.
-     *   handle_kind  HAL_HANDLE_OPAQUE_FD or HAL_HANDLE_DMA_BUF, one of export_kinds */
-    hal_status (*memory_allocate_shareable)(hal_plugin_device *device, uint32_t handle_kind,
-                                            uint64_t bytes, hal_plugin_memory **memory);
-} hal_extension_external;
-
-/* The driver's own objects, for libraries that use the same driver. */
-#define HAL_EXTENSION_HANDLES "hal.native_handles"
-typedef struct hal_extension_handles {
-    uint32_t size;
-    uint32_t version; /* major in the high half, minor in the low half */
-
-    /* Return a handle of a device, queue or kernel, which remains the plugin's and is valid as long
-     * as the object.
-     *   type    name of the handle's type in the driver's headers, such as "cl_context"
-     *   handle  the pointer or number
-     * Errors: UNSUPPORTED for other types, with the names of those that there are. */
-    hal_status (*device_handle)(hal_plugin_device *device, const char *type, uint64_t *handle);
-    hal_status (*queue_handle)(hal_plugin_queue *queue, const char *type, uint64_t *handle);
-    hal_status (*kernel_handle)(hal_plugin_device *device, hal_plugin_kernel *kernel,
-                                const char *type, uint64_t *handle);
-} hal_extension_handles;
-
-/* Queues of the driver that others own: their work and that of hal's queues in one order. */
-#define HAL_EXTENSION_NATIVE_QUEUES "hal.native_queues"
-typedef struct hal_extension_native_queues {
-    uint32_t size;
-    uint32_t version; /* major in the high half, minor in the low half */
-
-    /* Creates a queue, as queue_create does, whose batches run on a queue of the driver: after the
-     * work that this had before `submit`, and before the work that it gets afterwards.
-     *   type    name of the handle's type, of those that queue_handle knows
-     *   handle  of the device and in order; it stays until queue_destroy, which leaves it as it is
-     * Errors: UNSUPPORTED with the reason for other types and queues. */
-    hal_status (*queue_import)(hal_plugin_device *device, const char *type, uint64_t handle,
-                               hal_plugin_queue **queue);
-
-    /* Makes the batches that are submitted later begin after the work that a queue of the
-     * driver has now, without a wait of the host. Parameters and errors as for queue_import; the
-     * handle stays until the call returns. */
-    hal_status (*queue_wait_native)(hal_plugin_queue *queue, const char *type, uint64_t handle);
-
-    /* Makes the work that a queue of the driver gets later begin after the batches that were
-     * submitted, likewise. */
-    hal_status (*queue_block_native)(hal_plugin_queue *queue, const char *type, uint64_t handle);
-} hal_extension_native_queues;
-
-/* Fences of others: timelines of the driver outside of hal's queues. */
-#define HAL_EXTENSION_FENCES "hal.fences"
-typedef struct hal_extension_fences {
-    uint32_t size;
-    uint32_t version; /* major in the high half, minor in the low half */
-
-    /* Writes the kinds of handles that fences have, sets of HAL_HANDLE_BIT of NATIVE and
-     * OPAQUE_FD. */
-    hal_status (*fence_info)(hal_plugin_device *device, uint32_t *import_kinds,
-                             uint32_t *export_kinds);
-
-    /* Makes a fence of one that others own.
-     *   kind    one of the import_kinds
-     *   handle  NATIVE: stays until fence_destroy, which leaves it as it is; a descriptor belongs
-     *           to the plugin once the call has succeeded
-     * Errors: UNSUPPORTED with the reason. */
-    hal_status (*fence_import)(hal_plugin_device *device, uint32_t kind, uint64_t handle,
-                               hal_plugin_fence **fence);
-
-    /* (may be null) Makes a fence of the value 0.
-     *   kind  one of the export_kinds */
-    hal_status (*fence_create)(hal_plugin_device *device, uint32_t kind, hal_plugin_fence **fence);
-
-    /* (may be null) Writes a handle of a fence of fence_import or fence_create. A native handle is
-     * valid until fence_destroy; a descriptor is a new one, which belongs to the program.
-     * Errors: UNSUPPORTED with the reason. */
-    hal_status (*fence_export)(hal_plugin_device *device, hal_plugin_fence *fence, uint32_t kind,
-                               uint64_t *handle);
-
-    /* Destroys a fence that no batch in flight waits for. Values that queue_signal_fence was asked
-     * for still come. */
-    void (*fence_destroy)(hal_plugin_device *device, hal_plugin_fence *fence);
-
-    /* Raises a fence to a value when the batches that were submitted to the queue have ended, after
-     * their writes, and without further calls.
-     *   value  above all values that the fence had
-     * Errors: UNSUPPORTED with the reason. */
-    hal_status (*queue_signal_fence)(hal_plugin_queue *queue, hal_plugin_fence *fence,
-                                     uint64_t value);
-} hal_extension_fences;
+/* What is shared with others: memory, native handles, queues and fences of the driver. */
+#include <hal/plugin_interop.h>
 
 /* A backend for collectives. */
 #define HAL_EXTENSION_COLLECTIVES "hal.collectives"
