@@ -18,6 +18,7 @@ static const struct {
     {"hal/external", CASE_LEVEL_CORE, cases_hal_external},
     {"hal/native_queues", CASE_LEVEL_CORE, cases_hal_native_queues},
     {"hal/fences", CASE_LEVEL_CORE, cases_hal_fences},
+    {"hal/reserved", CASE_LEVEL_CORE, cases_hal_reserved},
     {"hal/host_call", CASE_LEVEL_CORE, cases_hal_host_call},
     {"hal/kernel_print", CASE_LEVEL_CORE, cases_hal_kernel_print},
     {"hal/queue", CASE_LEVEL_CORE, cases_hal_queue},

@@ -14,6 +14,7 @@ void cases_hal_coherence(case_list *list);
 void cases_hal_external(case_list *list);
 void cases_hal_native_queues(case_list *list);
 void cases_hal_fences(case_list *list);
+void cases_hal_reserved(case_list *list);
 void cases_hal_host_call(case_list *list);
 void cases_hal_kernel_print(case_list *list);
 void cases_hal_pairs(case_list *list);

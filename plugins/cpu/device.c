@@ -277,7 +277,7 @@ static void describe(hal_device_info *info, const cpu_lanes *lanes, uint32_t thr
     info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
     info->features = HAL_FEATURE_ASYNC_COPY | HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_MAP_DEVICE |
                      HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_ZERO_COPY | HAL_FEATURE_FILL_PATTERNS |
-                     HAL_FEATURE_INDIRECT | HAL_FEATURE_COPY_ROWS;
+                     HAL_FEATURE_INDIRECT | HAL_FEATURE_COPY_ROWS | HAL_FEATURE_VIRTUAL_MEMORY;
     info->math_f32 = claimed_math(lanes, CPU_F32);
     info->math_f64 = claimed_math(lanes, CPU_F64);
     info->max_queues = threads;

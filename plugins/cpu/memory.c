@@ -11,7 +11,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-enum { ALIGNMENT = 256 };
+enum { ALIGNMENT = 256, PART_BYTES = 65536 }; /* a multiple of the pages of all systems */
 #define UNKNOWN_TOTAL (UINT64_C(4) << 30)
 
 /* Larger allocations are whole pages of the system, huge ones if available. */
@@ -133,6 +133,73 @@ hal_status cpu_memory_export(hal_plugin_device *device, hal_plugin_memory *memor
     (void)kind;
     handle->handle = (uint64_t)(uintptr_t)memory->address;
     return HAL_OK;
+}
+
+hal_status cpu_part_bytes(hal_plugin_device *device, uint64_t *bytes)
+{
+    (void)device;
+    *bytes = PART_BYTES;
+    return HAL_OK;
+}
+
+hal_status cpu_memory_reserve(hal_plugin_device *device, uint64_t bytes, hal_plugin_memory **memory)
+{
+    (void)device;
+    hal_plugin_memory *made = calloc(1, sizeof(*made));
+    void *address = MAP_FAILED;
+    *memory = NULL;
+    if (made) {
+        address = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
+    if (address == MAP_FAILED) {
+        free(made);
+        return cpu_fail(HAL_ERROR_OUT_OF_MEMORY,
+                        "cpu memory: the process has no %llu bytes of "
+                        "addresses",
+                        (unsigned long long)bytes);
+    }
+    made->address = address;
+    made->bytes = bytes;
+    made->is_mapped = true;
+    *memory = made;
+    return HAL_OK;
+}
+
+static hal_status range_protect(hal_plugin_memory *memory, uint64_t offset, uint64_t bytes,
+                                int protection)
+{
+    return mprotect(memory->address + offset, bytes, protection) == 0
+               ? HAL_OK
+               : cpu_fail(HAL_ERROR_OUT_OF_MEMORY,
+                          "cpu memory: the system does not map %llu bytes at %llu",
+                          (unsigned long long)bytes, (unsigned long long)offset);
+}
+
+hal_status cpu_memory_commit(hal_plugin_device *device, hal_plugin_memory *memory, uint64_t offset,
+                             uint64_t bytes)
+{
+    (void)device;
+    return range_protect(memory, offset, bytes, PROT_READ | PROT_WRITE);
+}
+
+hal_status cpu_memory_decommit(hal_plugin_device *device, hal_plugin_memory *memory,
+                               uint64_t offset, uint64_t bytes)
+{
+    (void)device;
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    return mmap(memory->address + offset, bytes, PROT_NONE, flags, -1, 0) != MAP_FAILED
+               ? HAL_OK
+               : cpu_fail(HAL_ERROR_OUT_OF_MEMORY,
+                          "cpu memory: the system does not take back %llu bytes at %llu",
+                          (unsigned long long)bytes, (unsigned long long)offset);
+}
+
+hal_status cpu_memory_protect(hal_plugin_device *device, hal_plugin_memory *memory, uint64_t offset,
+                              uint64_t bytes, uint32_t access)
+{
+    (void)device;
+    return range_protect(memory, offset, bytes,
+                         access == HAL_ACCESS_READ ? PROT_READ : PROT_READ | PROT_WRITE);
 }
 
 hal_status cpu_memory_info(hal_plugin_device *device, uint64_t *free_bytes, uint64_t *total_bytes)

@@ -24,6 +24,16 @@ hal_status cpu_memory_import(hal_plugin_device *device, const hal_memory_handle 
 hal_status cpu_memory_export(hal_plugin_device *device, hal_plugin_memory *memory, uint32_t kind,
                              hal_memory_handle *handle);
 
+hal_status cpu_part_bytes(hal_plugin_device *device, uint64_t *bytes);
+hal_status cpu_memory_reserve(hal_plugin_device *device, uint64_t bytes,
+                              hal_plugin_memory **memory);
+hal_status cpu_memory_commit(hal_plugin_device *device, hal_plugin_memory *memory, uint64_t offset,
+                             uint64_t bytes);
+hal_status cpu_memory_decommit(hal_plugin_device *device, hal_plugin_memory *memory,
+                               uint64_t offset, uint64_t bytes);
+hal_status cpu_memory_protect(hal_plugin_device *device, hal_plugin_memory *memory, uint64_t offset,
+                              uint64_t bytes, uint32_t access);
+
 /* Bytes of the machine, or the limit of the process's control group. */
 uint64_t cpu_memory_total(void);
 

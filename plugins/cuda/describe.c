@@ -87,6 +87,14 @@ static void describe_limits(cuda_device device, hal_device_info *info)
     info->max_queues = MAX_QUEUES;
 }
 
+static bool has_virtual_memory(cuda_device device)
+{
+    const cuda_driver *cu = cuda_functions();
+    return cu->cuMemGetAllocationGranularity && cu->cuMemAddressReserve && cu->cuMemAddressFree &&
+           cu->cuMemCreate && cu->cuMemRelease && cu->cuMemMap && cu->cuMemUnmap &&
+           cu->cuMemSetAccess && cuda_describe_attribute(device, CUDA_DEVICE_VIRTUAL_MEMORY) != 0;
+}
+
 hal_status cuda_describe(cuda_device device, hal_device_info *info)
 {
     const cuda_driver *cu = cuda_functions();
@@ -119,7 +127,8 @@ hal_status cuda_describe(cuda_device device, hal_device_info *info)
     info->memory_bytes = info->max_allocation = info->max_binding = bytes;
     info->features = HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_FAST_MATH |
                      HAL_FEATURE_ZERO_COPY | HAL_FEATURE_FILL_PATTERNS | HAL_FEATURE_COPY_ROWS |
-                     (features & CUDA_FEATURE_ASYNC_COPY ? HAL_FEATURE_ASYNC_COPY : 0);
+                     (features & CUDA_FEATURE_ASYNC_COPY ? HAL_FEATURE_ASYNC_COPY : 0) |
+                     (has_virtual_memory(device) ? HAL_FEATURE_VIRTUAL_MEMORY : 0);
     info->matrix_types =
         features & CUDA_FEATURE_MATRIX_UNITS
             ? HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32)

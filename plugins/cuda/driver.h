@@ -13,6 +13,7 @@ typedef struct CUctx_st *cuda_context;
 typedef struct CUstream_st *cuda_stream;
 typedef struct CUextMemory_st *cuda_shared_memory;
 typedef struct CUextSemaphore_st *cuda_semaphore;
+typedef unsigned long long cuda_physical; /* CUmemGenericAllocationHandle */
 typedef struct CUevent_st *cuda_event;
 typedef struct CUlinkState_st *cuda_linker;
 typedef struct CUmod_st *cuda_module;
@@ -89,6 +90,32 @@ typedef struct cuda_semaphore_value {
 
 enum { CUDA_SHARED_OPAQUE_FD = 1, CUDA_SHARED_TIMELINE_FD = 9 };
 
+/* CUmemLocation, CUmemAllocationProp, CUmemAccessDesc. */
+typedef struct cuda_location {
+    int kind; /* CUDA_LOCATION_DEVICE */
+    int id;
+} cuda_location;
+
+typedef struct cuda_physical_kind {
+    int kind; /* CUDA_PHYSICAL_PINNED */
+    int handles;
+    cuda_location location;
+    void *metadata;
+    uint8_t flags[8];
+} cuda_physical_kind;
+
+typedef struct cuda_access {
+    cuda_location location;
+    int flags; /* CUDA_ACCESS_* */
+} cuda_access;
+
+enum {
+    CUDA_LOCATION_DEVICE = 1,
+    CUDA_PHYSICAL_PINNED = 1,
+    CUDA_ACCESS_READ = 1,
+    CUDA_ACCESS_READ_WRITE = 3
+};
+
 /* CUDA_KERNEL_NODE_PARAMS. */
 typedef struct cuda_node_launch {
     cuda_function function;
@@ -134,6 +161,7 @@ enum { /* attributes of devices */
        CUDA_DEVICE_CAPABILITY_MAJOR = 75,
        CUDA_DEVICE_CAPABILITY_MINOR = 76,
        CUDA_DEVICE_SHARED_PER_BLOCK_OPTIN = 97,
+       CUDA_DEVICE_VIRTUAL_MEMORY = 102,
        CUDA_DEVICE_STREAM_WRITES_64 = 122
 };
 

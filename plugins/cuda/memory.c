@@ -54,6 +54,29 @@ hal_status cuda_memory_allocate(hal_plugin_device *device, uint32_t kind, uint64
     return HAL_OK;
 }
 
+cuda_result cuda_parts_free(hal_plugin_memory *memory, uint64_t first, uint64_t count)
+{
+    const cuda_driver *cu = cuda_functions();
+    cuda_result result = 0;
+    for (uint64_t i = first; i < first + count; i++) {
+        if (memory->parts[i] == 0) {
+            continue;
+        }
+        const cuda_result unmapped =
+            cu->cuMemUnmap(memory->address + i * memory->part_bytes, memory->part_bytes);
+        const cuda_result released = cu->cuMemRelease(memory->parts[i]);
+        memory->parts[i] = 0;
+        result = result ? result : unmapped ? unmapped : released;
+    }
+    return result;
+}
+
+static void reserved_free(hal_plugin_memory *memory)
+{
+    cuda_parts_free(memory, 0, memory->bytes / memory->part_bytes);
+    cuda_functions()->cuMemAddressFree(memory->address, memory->bytes);
+}
+
 void cuda_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
 {
     if (!memory) {
@@ -66,6 +89,8 @@ void cuda_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
         } else if (memory->owner == CUDA_MEMORY_SHARED) {
             cuda_functions()->cuMemFree_v2(memory->address);
             cuda_functions()->cuDestroyExternalMemory(memory->shared);
+        } else if (memory->owner == CUDA_MEMORY_RESERVED) {
+            reserved_free(memory);
         } else if (memory->owner == CUDA_MEMORY_NATIVE) {
             /* its owner frees it */
         } else if (memory->pointer) {
@@ -75,6 +100,7 @@ void cuda_memory_free(hal_plugin_device *device, hal_plugin_memory *memory)
         }
         cuda_context_pop();
     }
+    free(memory->parts);
     free(memory);
 }
 

@@ -16,6 +16,7 @@
 #include "pinned.h"
 #include "point.h"
 #include "stream.h"
+#include "virtual.h"
 
 #include <kit/plugin.h>
 
@@ -116,6 +117,11 @@ static kit_plugin plugin = {
     .external = {.external_info = cuda_external_info,
                  .memory_import = cuda_memory_import,
                  .memory_export = cuda_memory_export},
+    .virtual_memory = {.part_bytes = cuda_part_bytes,
+                       .memory_reserve = cuda_memory_reserve,
+                       .memory_commit = cuda_memory_commit,
+                       .memory_decommit = cuda_memory_decommit,
+                       .memory_protect = cuda_memory_protect},
     .fences = {.fence_info = cuda_fence_info,
                .fence_import = cuda_fence_import,
                .fence_destroy = cuda_fence_destroy,

@@ -31,6 +31,19 @@ OPTIONAL(cuImportExternalMemory, (cuda_shared_memory *memory, const cuda_shared_
 OPTIONAL(cuExternalMemoryGetMappedBuffer,
          (cuda_address * address, cuda_shared_memory memory, const cuda_shared_range *range))
 OPTIONAL(cuDestroyExternalMemory, (cuda_shared_memory memory))
+OPTIONAL(cuMemGetAllocationGranularity,
+         (size_t *bytes, const cuda_physical_kind *kind, int recommended))
+OPTIONAL(cuMemAddressReserve, (cuda_address * address, size_t bytes, size_t alignment,
+                               cuda_address wanted, unsigned long long flags))
+OPTIONAL(cuMemAddressFree, (cuda_address address, size_t bytes))
+OPTIONAL(cuMemCreate, (cuda_physical * memory, size_t bytes, const cuda_physical_kind *kind,
+                       unsigned long long flags))
+OPTIONAL(cuMemRelease, (cuda_physical memory))
+OPTIONAL(cuMemMap, (cuda_address address, size_t bytes, size_t offset, cuda_physical memory,
+                    unsigned long long flags))
+OPTIONAL(cuMemUnmap, (cuda_address address, size_t bytes))
+OPTIONAL(cuMemSetAccess,
+         (cuda_address address, size_t bytes, const cuda_access *accesses, size_t count))
 OPTIONAL(cuImportExternalSemaphore,
          (cuda_semaphore *semaphore, const cuda_semaphore_handle *handle))
 OPTIONAL(cuDestroyExternalSemaphore, (cuda_semaphore semaphore))

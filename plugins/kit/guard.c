@@ -224,6 +224,23 @@ GUARD_LIGHT(native_queues, queue_wait_native, hal_status, false,
             (hal_plugin_queue * queue, const char *type, uint64_t handle), (queue, type, handle))
 GUARD_LIGHT(native_queues, queue_block_native, hal_status, false,
             (hal_plugin_queue * queue, const char *type, uint64_t handle), (queue, type, handle))
+GUARD_LIGHT(virtual_memory, part_bytes, hal_status, false,
+            (hal_plugin_device * device, uint64_t *bytes), (device, bytes))
+GUARD_LIGHT(virtual_memory, memory_reserve, hal_status, false,
+            (hal_plugin_device * device, uint64_t bytes, hal_plugin_memory **memory),
+            (device, bytes, memory))
+GUARD_LIGHT(virtual_memory, memory_commit, hal_status, false,
+            (hal_plugin_device * device, hal_plugin_memory *memory, uint64_t offset,
+             uint64_t bytes),
+            (device, memory, offset, bytes))
+GUARD_LIGHT(virtual_memory, memory_decommit, hal_status, false,
+            (hal_plugin_device * device, hal_plugin_memory *memory, uint64_t offset,
+             uint64_t bytes),
+            (device, memory, offset, bytes))
+GUARD_LIGHT(virtual_memory, memory_protect, hal_status, false,
+            (hal_plugin_device * device, hal_plugin_memory *memory, uint64_t offset, uint64_t bytes,
+             uint32_t access),
+            (device, memory, offset, bytes, access))
 GUARD_LIGHT(fences, fence_info, hal_status, false,
             (hal_plugin_device * device, uint32_t *import_kinds, uint32_t *export_kinds),
             (device, import_kinds, export_kinds))
@@ -395,6 +412,11 @@ static void guarded_device_close(hal_plugin_device *device)
     X(native_queues, queue_import)         \
     X(native_queues, queue_wait_native)    \
     X(native_queues, queue_block_native)   \
+    X(virtual_memory, part_bytes)          \
+    X(virtual_memory, memory_reserve)      \
+    X(virtual_memory, memory_commit)       \
+    X(virtual_memory, memory_decommit)     \
+    X(virtual_memory, memory_protect)      \
     X(fences, fence_info)                  \
     X(fences, fence_import)                \
     X(fences, fence_create)                \

@@ -100,6 +100,7 @@ static void plugin_complete(kit_plugin *plugin)
     COMPLETE(external, external_info)
     COMPLETE(handles, device_handle)
     COMPLETE(native_queues, queue_import)
+    COMPLETE(virtual_memory, memory_reserve)
     COMPLETE(fences, fence_import)
     COMPLETE(collectives, comm_create)
 #undef COMPLETE

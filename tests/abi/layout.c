@@ -187,6 +187,7 @@ VALUE(HAL_FEATURE_INDIRECT, 64)
 VALUE(HAL_FEATURE_FILL_PATTERNS, 128)
 VALUE(HAL_FEATURE_COPY_ROWS, 256)
 VALUE(HAL_FEATURE_DRIVER_COMPILES, 512)
+VALUE(HAL_FEATURE_VIRTUAL_MEMORY, 1024)
 VALUE(HAL_DEVICE_INFO_MAX_BYTES, 2048)
 
 SIZE(hal_device_info, 472)
@@ -472,6 +473,7 @@ VALUE(sizeof HAL_EXTENSION_HOST_COPY, sizeof "hal.host_copy")
 VALUE(sizeof HAL_EXTENSION_HANDLES, sizeof "hal.native_handles")
 VALUE(sizeof HAL_EXTENSION_NATIVE_QUEUES, sizeof "hal.native_queues")
 VALUE(sizeof HAL_EXTENSION_FENCES, sizeof "hal.fences")
+VALUE(sizeof HAL_EXTENSION_VIRTUAL_MEMORY, sizeof "hal.virtual_memory")
 VALUE(sizeof HAL_EXTENSION_EXTERNAL, sizeof "hal.external_memory")
 VALUE(sizeof HAL_EXTENSION_COLLECTIVES, sizeof "hal.collectives")
 VALUE(sizeof HAL_EXTENSION_FAULTS, sizeof "hal.faults")
@@ -547,6 +549,18 @@ ENTRY(hal_extension_native_queues, queue_wait_native, 16, hal_status,
       (hal_plugin_queue *, const char *, uint64_t))
 ENTRY(hal_extension_native_queues, queue_block_native, 24, hal_status,
       (hal_plugin_queue *, const char *, uint64_t))
+SIZE(hal_extension_virtual_memory, 48)
+FIELD(hal_extension_virtual_memory, size, uint32_t, 0)
+FIELD(hal_extension_virtual_memory, version, uint32_t, 4)
+ENTRY(hal_extension_virtual_memory, part_bytes, 8, hal_status, (hal_plugin_device *, uint64_t *))
+ENTRY(hal_extension_virtual_memory, memory_reserve, 16, hal_status,
+      (hal_plugin_device *, uint64_t, hal_plugin_memory **))
+ENTRY(hal_extension_virtual_memory, memory_commit, 24, hal_status,
+      (hal_plugin_device *, hal_plugin_memory *, uint64_t, uint64_t))
+ENTRY(hal_extension_virtual_memory, memory_decommit, 32, hal_status,
+      (hal_plugin_device *, hal_plugin_memory *, uint64_t, uint64_t))
+ENTRY(hal_extension_virtual_memory, memory_protect, 40, hal_status,
+      (hal_plugin_device *, hal_plugin_memory *, uint64_t, uint64_t, uint32_t))
 SIZE(hal_extension_fences, 56)
 FIELD(hal_extension_fences, size, uint32_t, 0)
 FIELD(hal_extension_fences, version, uint32_t, 4)

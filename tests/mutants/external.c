@@ -14,8 +14,7 @@ static hal_status import_copy(hal_plugin_device *device, const hal_memory_handle
         status = wrap_inside()->memory_map(device, *memory, &pointer);
     }
     if (status == HAL_OK) {
-        memcpy(pointer, (const uint8_t *)(uintptr_t)handle->handle + handle->offset,
-               handle->bytes);
+        memcpy(pointer, (const uint8_t *)(uintptr_t)handle->handle + handle->offset, handle->bytes);
     }
     return status;
 }
@@ -162,7 +161,65 @@ static void export_offset(wrap_table *table)
     table->memory_export = export_moved;
 }
 
-const mutant mutants_external[] = {{.name = "import_copies", .table = import_copies},
+/* ---- Reserved memory, whose address the inside tells ---- */
+
+static void word_clear(hal_plugin_device *device, hal_plugin_memory *memory, uint64_t offset)
+{
+    void *pointer = NULL;
+    if (wrap_inside()->memory_map(device, memory, &pointer) == HAL_OK) {
+        memset((uint8_t *)pointer + offset, 0, 4);
+    }
+}
+
+static hal_status commit_and_clear(hal_plugin_device *device, hal_plugin_memory *memory,
+                                   uint64_t offset, uint64_t bytes)
+{
+    static uint64_t last; /* the end of what has memory */
+    const hal_status status = wrap_inside()->memory_commit(device, memory, offset, bytes);
+    last = offset + bytes > last ? offset + bytes : last;
+    if (status == HAL_OK && offset + bytes < last) {
+        word_clear(device, memory, offset + bytes);
+    }
+    return status;
+}
+
+/* New memory for a part clears the beginning of the next one. */
+static void commit_spills(wrap_table *table)
+{
+    table->memory_commit = commit_and_clear;
+}
+
+static hal_status decommit_and_clear(hal_plugin_device *device, hal_plugin_memory *memory,
+                                     uint64_t offset, uint64_t bytes)
+{
+    if (offset > 0) {
+        word_clear(device, memory, offset - 4);
+    }
+    return wrap_inside()->memory_decommit(device, memory, offset, bytes);
+}
+
+/* A part that loses its memory takes the last word of the part before with it. */
+static void decommit_spills(wrap_table *table)
+{
+    table->memory_decommit = decommit_and_clear;
+}
+
+static hal_status protect_and_clear(hal_plugin_device *device, hal_plugin_memory *memory,
+                                    uint64_t offset, uint64_t bytes, uint32_t access)
+{
+    word_clear(device, memory, offset);
+    return wrap_inside()->memory_protect(device, memory, offset, bytes, access);
+}
+
+static void protect_clears(wrap_table *table)
+{
+    table->memory_protect = protect_and_clear;
+}
+
+const mutant mutants_external[] = {{.name = "commit_spills", .table = commit_spills},
+                                   {.name = "decommit_spills", .table = decommit_spills},
+                                   {.name = "protect_clears", .table = protect_clears},
+                                   {.name = "import_copies", .table = import_copies},
                                    {.name = "import_offset", .table = import_offset},
                                    {.name = "import_touches", .table = import_touches},
                                    {.name = "import_spills", .table = import_spills},

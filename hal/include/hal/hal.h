@@ -27,6 +27,7 @@
 #include <hal/peaks.h>
 #include <hal/profile.h>
 #include <hal/queue.h>
+#include <hal/reserved.h>
 #include <hal/status.h>
 #include <hal/types.h>
 

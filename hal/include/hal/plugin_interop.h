@@ -95,6 +95,36 @@ typedef struct hal_extension_native_queues {
     hal_status (*queue_block_native)(hal_plugin_queue *queue, const char *type, uint64_t handle);
 } hal_extension_native_queues;
 
+/* Memory whose parts come and go, with HAL_FEATURE_VIRTUAL_MEMORY. */
+#define HAL_EXTENSION_VIRTUAL_MEMORY "hal.virtual_memory"
+typedef struct hal_extension_virtual_memory {
+    uint32_t size;
+    uint32_t version; /* major in the high half, minor in the low half */
+
+    /* Writes the size of a part in bytes, a power of two. Offsets and sizes below are multiples. */
+    hal_status (*part_bytes)(hal_plugin_device *device, uint64_t *bytes);
+
+    /* Reserves addresses of the kind HAL_MEMORY_DEVICE, without memory, which memory_free frees with
+     * the memory that they have then. It may be more than the device has. */
+    hal_status (*memory_reserve)(hal_plugin_device *device, uint64_t bytes,
+                                 hal_plugin_memory **memory);
+
+    /* Gives memory to parts that have none. Its content is undefined; other parts keep theirs, and
+     * batches in flight may use them meanwhile. After an error no part has changed. */
+    hal_status (*memory_commit)(hal_plugin_device *device, hal_plugin_memory *memory,
+                                uint64_t offset, uint64_t bytes);
+
+    /* Returns the memory of parts to the device. No batch in flight uses the memory. */
+    hal_status (*memory_decommit)(hal_plugin_device *device, hal_plugin_memory *memory,
+                                  uint64_t offset, uint64_t bytes);
+
+    /* (may be null) Says which accesses to parts with memory batches make from now on, for drivers
+     * that can refuse others.
+     *   access  HAL_ACCESS_READ or HAL_ACCESS_READ_WRITE */
+    hal_status (*memory_protect)(hal_plugin_device *device, hal_plugin_memory *memory,
+                                 uint64_t offset, uint64_t bytes, uint32_t access);
+} hal_extension_virtual_memory;
+
 /* Fences of others: timelines of the driver outside of hal's queues. */
 #define HAL_EXTENSION_FENCES "hal.fences"
 typedef struct hal_extension_fences {

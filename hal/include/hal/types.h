@@ -44,8 +44,9 @@ typedef enum hal_feature {        /* bits of hal_device_info.features */
     HAL_FEATURE_INDIRECT = 64,    /* dispatches whose grid is in memory, HAL_COMMAND_INDIRECT */
     HAL_FEATURE_FILL_PATTERNS = 128, /* fills of patterns of 1, 2, 8 and 16 bytes */
     HAL_FEATURE_COPY_ROWS = 256,  /* HAL_COMMAND_COPY_ROWS; hal copies each row without it */
-    HAL_FEATURE_DRIVER_COMPILES = 512 /* a driver compiles kernels: hal-probe asks it about
-                                       * constants where the device is a processor, too */
+    HAL_FEATURE_DRIVER_COMPILES = 512, /* a driver compiles kernels: hal-probe asks it about
+                                        * constants where the device is a processor, too */
+    HAL_FEATURE_VIRTUAL_MEMORY = 1024  /* buffers whose memory comes and goes, hal/reserved.h */
 } hal_feature;
 
 /* The record of a device. A plugin's `enumerate` fills it; hal checks it, replaces 0 where it means

@@ -302,6 +302,31 @@ hal_status hal_buffer_refuse_write(const hal_buffer *buffer)
                     buffer->label);
 }
 
+hal_status hal_buffer_check_access(const hal_buffer *buffer, uint64_t offset, uint64_t length,
+                                   uint32_t access)
+{
+    const hal_memory *memory = atomic_load(&buffer->memory);
+    if (memory->is_read_only && (access & HAL_ACCESS_WRITE)) {
+        return hal_buffer_refuse_write(buffer);
+    }
+    if (!memory->parts) {
+        return HAL_OK;
+    }
+    const uint64_t last = (offset + length - 1) / memory->part_bytes;
+    for (uint64_t i = offset / memory->part_bytes; i <= last; i++) {
+        const uint8_t has = atomic_load_explicit(&memory->parts[i], memory_order_relaxed);
+        if ((access & ~(uint32_t)has) != 0) {
+            return hal_fail(HAL_ERROR_INVALID_ARGUMENT,
+                            "buffer \"%s\": expected %s from byte %llu on, got a part %s",
+                            buffer->label,
+                            has ? "one that may be written" : "memory by hal_buffer_commit",
+                            (unsigned long long)(i * memory->part_bytes),
+                            has ? "that hal_buffer_protect made read only" : "without");
+        }
+    }
+    return HAL_OK;
+}
+
 void *hal_buffer_idle_pointer(hal_buffer *buffer)
 {
     if (!hal_buffer_is_mapped_kind(buffer)) {

@@ -54,6 +54,10 @@ hal_status hal_buffer_pin(hal_buffer *buffer, hal_memory **memory);
 /* Fails for a command or call that would write imported memory that is read only. */
 hal_status hal_buffer_refuse_write(const hal_buffer *buffer);
 
+/* Checks an access of a command to guarded memory. Errors: INVALID_ARGUMENT. */
+hal_status hal_buffer_check_access(const hal_buffer *buffer, uint64_t offset, uint64_t length,
+                                   uint32_t access);
+
 /* The host view if the host may touch the buffer now: its kind is mapped, and no recorded or
  * submitted work uses it. Else null, without a message. */
 void *hal_buffer_idle_pointer(hal_buffer *buffer);

@@ -53,28 +53,34 @@ static void imported_free(hal_progress *progress)
         block->release(block->user);
     }
     hal_fence_set_destroy(&block->memory.uses);
+    free(block->memory.parts);
     free(block);
     hal_device_unref(device);
 }
 
-/* The plugin makes memory of `handle`, or memory that it exports as `kind`. */
+#define RESERVED HAL_HANDLE_KIND_COUNT /* addresses without memory */
+
+/* The plugin makes memory of `handle`, or memory that it exports as `kind`, or RESERVED. */
 static hal_status plugin_memory_make(hal_device *device, const hal_memory_handle *handle,
                                      hal_handle_kind kind, uint64_t bytes, hal_plugin_memory **made)
 {
     hal_event event = {.kind = HAL_EVENT_ALLOCATE, .device = device, .bytes = bytes};
     hal_status status = hal_event_begin(&event);
     if (status == HAL_OK) {
-        status = handle
-                     ? device->plugin->memory_import(device->handle, handle, made)
-                     : device->plugin->memory_allocate_shareable(device->handle, kind, bytes, made);
+        const hal_plugin_entries *plugin = device->plugin;
+        status = handle ? plugin->memory_import(device->handle, handle, made)
+                 : kind == RESERVED
+                     ? plugin->memory_reserve(device->handle, bytes, made)
+                     : plugin->memory_allocate_shareable(device->handle, kind, bytes, made);
         status = hal_host_made(status, *made);
     }
     event.memory = *made;
     hal_event_end(&event, status);
-    return status == HAL_OK
-               ? HAL_OK
-               : hal_device_failed(device, status,
-                                   handle ? "hal_buffer_import" : "hal_buffer_create_shareable");
+    return status == HAL_OK ? HAL_OK
+                            : hal_device_failed(device, status,
+                                                handle             ? "hal_buffer_import"
+                                                : kind == RESERVED ? "hal_buffer_reserve"
+                                                                   : "hal_buffer_create_shareable");
 }
 
 static hal_status imported_make(hal_device *device, const hal_memory_handle *handle,
@@ -110,6 +116,7 @@ hal_status hal_imported_create(hal_device *device, const hal_memory_handle *hand
         block->memory.kind = HAL_MEMORY_SHARED;
     }
     block->memory.is_read_only = handle->access == HAL_ACCESS_READ;
+    block->memory.is_guarded = block->memory.is_read_only;
     block->release = release;
     block->user = user;
     block->is_owned_by_others = true;
@@ -123,6 +130,26 @@ hal_status hal_imported_allocate(hal_device *device, hal_handle_kind kind, uint6
 {
     imported *block = NULL;
     HAL_TRY(imported_make(device, NULL, kind, bytes, &block));
+    *memory = &block->memory;
+    return HAL_OK;
+}
+
+hal_status hal_imported_reserve(hal_device *device, uint64_t bytes, uint64_t part_bytes,
+                                hal_memory **memory)
+{
+    _Atomic uint8_t *parts = calloc(bytes / part_bytes, sizeof *parts);
+    imported *block = NULL;
+    if (!parts) {
+        return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory for the parts of a buffer");
+    }
+    const hal_status status = imported_make(device, NULL, RESERVED, bytes, &block);
+    if (status != HAL_OK) {
+        free(parts);
+        return status;
+    }
+    block->memory.parts = parts;
+    block->memory.part_bytes = part_bytes;
+    block->memory.is_guarded = true;
     *memory = &block->memory;
     return HAL_OK;
 }

@@ -17,6 +17,10 @@ hal_status hal_imported_create(hal_device *device, const hal_memory_handle *hand
 hal_status hal_imported_allocate(hal_device *device, hal_handle_kind kind, uint64_t bytes,
                                  hal_memory **memory);
 
+/* The same for addresses of `bytes` bytes, a multiple of part_bytes, none of which has memory. */
+hal_status hal_imported_reserve(hal_device *device, uint64_t bytes, uint64_t part_bytes,
+                                hal_memory **memory);
+
 /* Ends a block whose owner was released: frees the plugin's memory and tells its owner, at once or
  * when the last use is reached. Threads: any. */
 void hal_imported_end(hal_memory *memory);

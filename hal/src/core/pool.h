@@ -20,10 +20,14 @@ typedef struct hal_memory {
     bool is_kept;      /* see hal_pool_keep; guarded by the pool's lock */
     bool is_imported;  /* see imported.h; never in the pool */
     bool is_read_only; /* imported with HAL_ACCESS_READ */
+    bool is_guarded;   /* a command's accesses are checked: read only, or reserved */
     bool reused;       /* `uses` are those of an earlier owner; guarded by the lock of `uses` */
     void *pointer;     /* host view, null until mapped; guarded by the lock of `uses` */
     _Atomic uint64_t batch_serial; /* of the last batch that recorded a use */
     hal_fence_set uses;
+    /* Of reserved memory, else null: HAL_ACCESS_* of each part, 0 without memory. */
+    _Atomic uint8_t *parts;
+    uint64_t part_bytes;
 } hal_memory;
 
 /* Bytes that the host copies from or to buffers by one queue, so that no two threads write one

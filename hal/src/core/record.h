@@ -81,8 +81,8 @@ static inline hal_status hal_entry_bind(hal_entry *entry, hal_buffer *buffer, ui
         return HAL_OK;
     }
     memory = atomic_load_explicit(&buffer->memory, memory_order_acquire);
-    if (memory->is_read_only && (access & HAL_ACCESS_WRITE)) {
-        return hal_buffer_refuse_write(buffer);
+    if (memory->is_guarded) {
+        HAL_TRY(hal_buffer_check_access(buffer, offset, length, access));
     }
     HAL_TRY(hal_buffer_use(buffer, entry->recorder, &memory));
     hal_hazard_range *range = entry->range++;

@@ -35,6 +35,7 @@
     X(external, HAL_EXTENSION_EXTERNAL)           \
     X(handles, HAL_EXTENSION_HANDLES)             \
     X(native_queues, HAL_EXTENSION_NATIVE_QUEUES) \
+    X(virtual_memory, HAL_EXTENSION_VIRTUAL_MEMORY) \
     X(fences, HAL_EXTENSION_FENCES)               \
     X(collectives, HAL_EXTENSION_COLLECTIVES)
 
@@ -59,6 +60,11 @@
     X(native_queues, queue_import)         \
     X(native_queues, queue_wait_native)    \
     X(native_queues, queue_block_native)   \
+    X(virtual_memory, part_bytes)          \
+    X(virtual_memory, memory_reserve)      \
+    X(virtual_memory, memory_commit)       \
+    X(virtual_memory, memory_decommit)     \
+    X(virtual_memory, memory_protect)      \
     X(fences, fence_info)                  \
     X(fences, fence_import)                \
     X(fences, fence_create)                \

@@ -192,6 +192,7 @@ cuda_result cuDeviceGetAttribute(int *value, int attribute, cuda_device device)
              : attribute == CUDA_DEVICE_CAPABILITY_MAJOR       ? 9
              : attribute == CUDA_DEVICE_SHARED_PER_BLOCK_OPTIN ? 232448
              : attribute == CUDA_DEVICE_MULTIPROCESSORS        ? 132
+             : attribute == CUDA_DEVICE_VIRTUAL_MEMORY         ? !mock->no_virtual_memory
              : attribute == CUDA_DEVICE_STREAM_WRITES_64       ? !mock->no_writes
                                                                : 0;
     return 0;

@@ -47,17 +47,20 @@ typedef struct cuda_mock {
     uint64_t shared_bytes; /* of it, as the plugin said */
     uint64_t semaphore_value, semaphore_awaited; /* of a semaphore, as it is and was waited for */
     int event_synchronized;
+    int no_virtual_memory;
+    uint32_t physical_left, physical_made; /* parts of memory that there are, and that were made */
+    int mapped;                            /* parts */
     uint64_t memory_limit;
     uint64_t memory;
     int stale_functions; /* launches or nodes whose module is gone */
     int lost_groups;     /* kernels of nodes that have clusters of an earlier kernel */
     int no_peers;        /* devices cannot reach each other's memory */
     int peers_enabled, peer_copies;
-    int foreign_waits; /* of a stream for an event of another context */
-    int event_waits;   /* of a stream for any event */
-    int writes;        /* calls that write a value */
+    int foreign_waits;   /* of a stream for an event of another context */
+    int event_waits;     /* of a stream for any event */
+    int writes;          /* calls that write a value */
     int read_only_pages; /* of the host: 1: registered as such, 2: never registered */
-    int late_event;    /* polls until an event is reached that was recorded after a counter */
+    int late_event;      /* polls until an event is reached that was recorded after a counter */
 } cuda_mock;
 
 #define CUDA_MOCK_SYMBOL "cuda_mock_state"

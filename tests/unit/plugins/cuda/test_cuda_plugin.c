@@ -32,6 +32,7 @@ TEST_WITH(test_info, begin, end)
     assert_int_equal(info.kind, HAL_DEVICE_DISCRETE);
     assert_int_equal(info.shared_bytes, 232448);
     assert_true(info.features & HAL_FEATURE_ASYNC_COPY);
+    assert_true(info.features & HAL_FEATURE_VIRTUAL_MEMORY);
     hal_plugin_device *other = NULL;
     fails(plugin_open(plugin, 1, &other), HAL_ERROR_NOT_FOUND, "id: expected that of a device");
 }
@@ -326,6 +327,33 @@ TEST_WITH(test_fences, begin, end)
     plugin->fence_destroy(device, fence); /* its last value may be on its way */
     assert_int_equal(mock->event_synchronized, synchronized + 1);
     assert_int_equal(mock->live_objects, objects + 1); /* the event of the second batch */
+}
+
+/* Parts of reserved addresses get memory each, and lose it; what fails changes nothing. */
+TEST_WITH(test_virtual_memory, begin, end)
+{
+    uint64_t part = 0;
+    hal_plugin_memory *memory = NULL;
+    submit(NULL, 0, NULL, 0, NULL, 0);
+    const uint32_t objects = mock->live_objects;
+    mock->physical_left = 5;
+    does(plugin->part_bytes(device, &part));
+    assert_int_equal(part, 2 << 20);
+    does(plugin->memory_reserve(device, 16 * part, &memory));
+    assert_int_equal(mock->physical_left, 5);
+    does(plugin->memory_commit(device, memory, 2 * part, 3 * part));
+    assert_int_equal(mock->physical_left, 2);
+    fails(plugin->memory_commit(device, memory, 8 * part, 3 * part), HAL_ERROR_OUT_OF_MEMORY,
+          "giving memory to");
+    assert_int_equal(mock->physical_left, 2);
+    assert_int_equal(mock->mapped, 3);
+    does(plugin->memory_protect(device, memory, 2 * part, part, HAL_ACCESS_READ));
+    does(plugin->memory_decommit(device, memory, 3 * part, part));
+    assert_int_equal(mock->physical_left, 3);
+    plugin->memory_free(device, memory); /* with the memory that it has */
+    assert_int_equal(mock->physical_left, 5);
+    assert_int_equal(mock->mapped, 0);
+    assert_int_equal(mock->live_objects, objects);
 }
 
 /* With the counter and with events alone. */

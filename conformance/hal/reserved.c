@@ -1,0 +1,151 @@
+/* reserved.c: buffers whose parts get memory and lose it. */
+#include <hal/hal.h>
+
+#include "case/cases.h"
+#include "hal/fixture.h"
+
+enum { GROWTHS = 5 };
+
+static void buffer_release(void *buffer)
+{
+    hal_buffer_release(buffer);
+}
+
+static hal_buffer *buffer_reserve(case_run *run, uint64_t parts, uint64_t *part)
+{
+    hal_buffer *buffer = NULL;
+    case_claim(run, (run->info->features & HAL_FEATURE_VIRTUAL_MEMORY) != 0, "virtual memory");
+    case_ok(run, hal_device_get_part_bytes(run->device, part), "hal_device_get_part_bytes");
+    case_ok(run, hal_buffer_reserve(run->device, parts * *part, &buffer), "hal_buffer_reserve");
+    case_own(run, buffer_release, buffer);
+    return buffer;
+}
+
+static void words_fill(case_run *run, hal_buffer *buffer, uint64_t offset, uint64_t bytes,
+                       uint32_t pattern)
+{
+    case_ok(run, hal_queue_fill(run->queue, (hal_range){buffer, offset, bytes}, pattern), "fill");
+}
+
+static void word_check(case_run *run, hal_buffer *buffer, uint64_t offset, uint32_t wanted,
+                       const char *what)
+{
+    uint32_t word = 0;
+    case_ok(run, hal_queue_read(run->queue, buffer, offset, 4, &word), "hal_queue_read");
+    case_check(run, word == wanted, "%s: the word at %llu is %u instead of %u", what,
+               (unsigned long long)offset, word, wanted);
+}
+
+/* An array grows in place, while batches that use its first parts are in flight. */
+static void grows(case_run *run, const void *parameters)
+{
+    uint64_t part = 0;
+    hal_buffer *buffer = buffer_reserve(run, 1 + GROWTHS, &part);
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    case_ok(run, hal_buffer_commit(buffer, 0, part), "hal_buffer_commit");
+    words_fill(run, buffer, 0, part, 7);
+    for (uint32_t i = 1; i <= GROWTHS; i++) {
+        case_ok(run, hal_buffer_commit(buffer, i * part, part), "hal_buffer_commit");
+        words_fill(run, buffer, i * part, part, 7 + i);
+    }
+    hal_buffer *result = case_buffer(run, run->device, HAL_MEMORY_DEVICE, 4);
+    for (uint32_t i = 0; i <= GROWTHS; i++) {
+        const hal_range ranges[2] = {{buffer, (i + 1) * part - 4, 4}, range_of(result)};
+        case_ok(run, hal_queue_copy(run->queue, ranges[0], ranges[1]), "copy");
+        words_check(run, run->queue, result, 1, 7 + i, 0, "the last word of a part");
+        word_check(run, buffer, i * part, 7 + i, "the first word of a part");
+    }
+    /* A kernel across parts. */
+    const uint32_t count = (uint32_t)(2 * part / 4);
+    hal_buffer *sums = case_buffer(run, run->device, HAL_MEMORY_DEVICE, 2 * part);
+    scale_dispatch(run, run->queue, kernel, buffer, sums, count, 3, 1);
+    word_check(run, sums, part - 4, 22, "the last result of the first part");
+    word_check(run, sums, part, 25, "the first result of the second part");
+}
+
+/* Parts lose their memory and get other memory; those next to them keep theirs. */
+static void shrinks(case_run *run, const void *parameters)
+{
+    uint64_t part = 0;
+    hal_buffer *buffer = buffer_reserve(run, 4, &part);
+    case_ok(run, hal_buffer_commit(buffer, 0, 4 * part), "hal_buffer_commit");
+    words_fill(run, buffer, 0, 4 * part, 5);
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    case_ok(run, hal_buffer_decommit(buffer, part, 2 * part), "hal_buffer_decommit");
+    case_expect(run, hal_queue_fill(run->queue, (hal_range){buffer, part, 4}, 1),
+                HAL_ERROR_INVALID_ARGUMENT, "hal_buffer_commit", "a fill without memory");
+    word_check(run, buffer, part - 4, 5, "the part before");
+    word_check(run, buffer, 3 * part, 5, "the part after");
+    case_ok(run, hal_buffer_commit(buffer, 2 * part, part), "hal_buffer_commit");
+    words_fill(run, buffer, 2 * part, part, 6);
+    word_check(run, buffer, 2 * part, 6, "a part with new memory");
+    word_check(run, buffer, 3 * part - 4, 6, "a part with new memory");
+    word_check(run, buffer, 3 * part, 5, "the part after");
+}
+
+/* Memory that was returned can be given again. */
+static void returned(case_run *run, const void *parameters)
+{
+    uint64_t part = 0;
+    hal_buffer *buffer = buffer_reserve(run, 64, &part);
+    for (uint32_t turn = 0; turn < 3; turn++) {
+        case_ok(run, hal_buffer_commit(buffer, 0, 64 * part), "hal_buffer_commit");
+        words_fill(run, buffer, 0, 64 * part, turn);
+        word_check(run, buffer, 64 * part - 4, turn, "the last word");
+        case_ok(run, hal_buffer_decommit(buffer, 0, 64 * part), "hal_buffer_decommit");
+    }
+}
+
+static void protects(case_run *run, const void *parameters)
+{
+    uint64_t part = 0;
+    hal_buffer *buffer = buffer_reserve(run, 2, &part);
+    case_ok(run, hal_buffer_commit(buffer, 0, 2 * part), "hal_buffer_commit");
+    words_fill(run, buffer, 0, 2 * part, 9);
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    case_ok(run, hal_buffer_protect(buffer, part, part, HAL_ACCESS_READ), "hal_buffer_protect");
+    word_check(run, buffer, part, 9, "a part that is read only");
+    case_expect(run, hal_queue_fill(run->queue, (hal_range){buffer, part, 4}, 1),
+                HAL_ERROR_INVALID_ARGUMENT, "hal_buffer_protect", "a fill of a read-only part");
+    words_fill(run, buffer, 0, part, 10);
+    word_check(run, buffer, 0, 10, "the part before");
+    case_ok(run, hal_buffer_protect(buffer, part, part, HAL_ACCESS_READ_WRITE),
+            "hal_buffer_protect");
+    words_fill(run, buffer, part, part, 11);
+    word_check(run, buffer, 2 * part - 4, 11, "a part that may be written again");
+}
+
+static void arguments(case_run *run, const void *parameters)
+{
+    const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT, state = HAL_ERROR_INVALID_STATE;
+    uint64_t part = 0;
+    void *pointer = NULL;
+    hal_buffer *none = NULL;
+    hal_buffer *buffer = buffer_reserve(run, 2, &part);
+    case_check(run, part > 0 && (part & (part - 1)) == 0, "a part has %llu bytes",
+               (unsigned long long)part);
+    case_expect(run, hal_buffer_reserve(run->device, part + 4, &none), wrong, "bytes",
+                "a size that is no multiple");
+    case_expect(run, hal_buffer_commit(buffer, 0, 3 * part), wrong, "part", "a range beyond");
+    case_expect(run, hal_buffer_commit(buffer, 4, part), wrong, "part", "a range within parts");
+    case_expect(run, hal_buffer_decommit(buffer, 0, part), state, "without", "a part without");
+    case_ok(run, hal_buffer_commit(buffer, 0, part), "hal_buffer_commit");
+    case_expect(run, hal_buffer_commit(buffer, 0, 2 * part), state, "with", "a part with memory");
+    case_expect(run, hal_buffer_map_begin(buffer, &pointer), HAL_ERROR_UNSUPPORTED, NULL,
+                "a reserved buffer that is mapped");
+    words_fill(run, buffer, 0, part, 1);
+    case_expect(run, hal_buffer_decommit(buffer, 0, part), state, "hal_queue_wait",
+                "a buffer that is in use");
+    hal_buffer *other = case_buffer(run, run->device, HAL_MEMORY_DEVICE, 64);
+    case_expect(run, hal_buffer_commit(other, 0, 64), wrong, "hal_buffer_reserve",
+                "a buffer that is not reserved");
+}
+
+void cases_hal_reserved(case_list *list)
+{
+    case_add(list, grows, NULL, 0, "reserved/grows");
+    case_add(list, shrinks, NULL, 0, "reserved/shrinks");
+    case_add(list, returned, NULL, 0, "reserved/returned");
+    case_add(list, protects, NULL, 0, "reserved/protects");
+    case_add(list, arguments, NULL, 0, "reserved/arguments");
+}
