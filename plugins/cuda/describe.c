@@ -3,6 +3,7 @@
 
 #include "capability.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

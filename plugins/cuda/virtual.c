@@ -1,5 +1,5 @@
-/* Virtual memory by cuMemAddressReserve. Each part has memory of its own, so that any range of parts
- * can lose it. */
+/* Virtual memory by cuMemAddressReserve. Each part has memory of its own, so that any range of
+ * parts can lose it. */
 #include "virtual.h"
 
 #include <stdlib.h>

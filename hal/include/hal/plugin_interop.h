@@ -104,8 +104,8 @@ typedef struct hal_extension_virtual_memory {
     /* Writes the size of a part in bytes, a power of two. Offsets and sizes below are multiples. */
     hal_status (*part_bytes)(hal_plugin_device *device, uint64_t *bytes);
 
-    /* Reserves addresses of the kind HAL_MEMORY_DEVICE, without memory, which memory_free frees with
-     * the memory that they have then. It may be more than the device has. */
+    /* Reserves addresses of the kind HAL_MEMORY_DEVICE, without memory, which memory_free frees
+     * with the memory that they have then. It may be more than the device has. */
     hal_status (*memory_reserve)(hal_plugin_device *device, uint64_t bytes,
                                  hal_plugin_memory **memory);
 

@@ -1,6 +1,6 @@
-/* Reserved buffers: ranges of addresses whose parts get memory and lose it, so that an array grows in
- * place. Devices with HAL_FEATURE_VIRTUAL_MEMORY have them. A reserved buffer is used as any other
- * of the kind HAL_MEMORY_DEVICE, cannot be mapped, and does not come from the pool. */
+/* Reserved buffers: ranges of addresses whose parts get memory and lose it, so that an array grows
+ * in place. Devices with HAL_FEATURE_VIRTUAL_MEMORY have them. A reserved buffer is used as any
+ * other of the kind HAL_MEMORY_DEVICE, cannot be mapped, and does not come from the pool. */
 #ifndef HAL_RESERVED_H
 #define HAL_RESERVED_H
 
@@ -38,7 +38,7 @@ HAL_API hal_status hal_buffer_decommit(hal_buffer *buffer, uint64_t offset, uint
 /* Sets the accesses to a range with memory: with HAL_ACCESS_READ commands that would write there
  * are INVALID_ARGUMENT, and the driver refuses them as well where it can.
  *   access  HAL_ACCESS_READ or HAL_ACCESS_READ_WRITE
- * Threads and errors: as hal_buffer_decommit. */
+ * Threads: as for hal_buffer_decommit. Errors: the same. */
 HAL_API hal_status hal_buffer_protect(hal_buffer *buffer, uint64_t offset, uint64_t bytes,
                                       uint32_t access);
 
