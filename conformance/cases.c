@@ -19,6 +19,7 @@ static const struct {
     {"hal/native_queues", CASE_LEVEL_CORE, cases_hal_native_queues},
     {"hal/fences", CASE_LEVEL_CORE, cases_hal_fences},
     {"hal/reserved", CASE_LEVEL_CORE, cases_hal_reserved},
+    {"hal/reports", CASE_LEVEL_CORE, cases_hal_reports},
     {"hal/host_call", CASE_LEVEL_CORE, cases_hal_host_call},
     {"hal/kernel_print", CASE_LEVEL_CORE, cases_hal_kernel_print},
     {"hal/queue", CASE_LEVEL_CORE, cases_hal_queue},

@@ -15,6 +15,7 @@ void cases_hal_external(case_list *list);
 void cases_hal_native_queues(case_list *list);
 void cases_hal_fences(case_list *list);
 void cases_hal_reserved(case_list *list);
+void cases_hal_reports(case_list *list);
 void cases_hal_host_call(case_list *list);
 void cases_hal_kernel_print(case_list *list);
 void cases_hal_pairs(case_list *list);

@@ -75,6 +75,18 @@ hal_status cpu_kernel_create_product(hal_plugin_device *device,
     return HAL_OK;
 }
 
+/* Kernels that are interpreted, and products, have no code of their own. */
+hal_status cpu_kernel_report(hal_plugin_device *device, hal_plugin_kernel *kernel,
+                             hal_kernel_report *report)
+{
+    (void)device;
+    if (kernel->executable && kernel->executable->code.bytes) {
+        report->known = HAL_REPORT_CODE;
+        report->code_bytes = kernel->executable->code.size;
+    }
+    return HAL_OK;
+}
+
 void cpu_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
 {
     (void)device;

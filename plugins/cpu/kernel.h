@@ -17,6 +17,8 @@ hal_status cpu_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
 hal_status cpu_kernel_create_product(hal_plugin_device *device,
                                      const hal_gemm_description *description,
                                      hal_plugin_kernel **kernel, uint64_t *workspace_bytes);
+hal_status cpu_kernel_report(hal_plugin_device *device, hal_plugin_kernel *kernel,
+                             hal_kernel_report *report);
 void cpu_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel);
 
 #endif

@@ -312,6 +312,23 @@ hal_status cpu_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t s
     return HAL_OK;
 }
 
+/* The device's clock is the host's. */
+hal_status cpu_clocks_read(hal_plugin_device *device, hal_clocks *clocks)
+{
+    (void)device;
+    clocks->host_ns = clocks->device_ns = kit_clock_ns();
+    return HAL_OK;
+}
+
+hal_status cpu_queue_time(hal_plugin_queue *queue, uint64_t value, uint64_t *device_ns)
+{
+    uint64_t none = 0;
+    *device_ns = 0;
+    HAL_TRY(cpu_queue_elapsed(queue, value, value, &none));
+    *device_ns = queue->times[value % CPU_TIMES];
+    return HAL_OK;
+}
+
 static hal_status waits_finish(const hal_plugin_wait *waits, uint32_t wait_count)
 {
     hal_status status = HAL_OK;

@@ -32,6 +32,8 @@ void cpu_queue_destroy(hal_plugin_device *device, hal_plugin_queue *queue);
 hal_status cpu_queue_submit(hal_plugin_queue *queue, const hal_batch *batch,
                             const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value);
 hal_status cpu_queue_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
+hal_status cpu_clocks_read(hal_plugin_device *device, hal_clocks *clocks);
+hal_status cpu_queue_time(hal_plugin_queue *queue, uint64_t value, uint64_t *device_ns);
 hal_status cpu_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                              uint64_t *nanoseconds);
 void cpu_queue_fail_next(hal_plugin_queue *queue);

@@ -166,6 +166,9 @@ enum { /* attributes of devices */
 };
 
 enum {
+    CUDA_FUNCTION_SHARED_BYTES = 1,
+    CUDA_FUNCTION_LOCAL_BYTES = 3,
+    CUDA_FUNCTION_REGISTERS = 4,
     CUDA_FUNCTION_MAX_DYNAMIC_SHARED = 8,
     CUDA_FUNCTION_CLUSTER_WIDTH = 11, /* and, next, of height and depth; 0: none is asked for */
     CUDA_FUNCTION_CLUSTER_DEPTH = 13,

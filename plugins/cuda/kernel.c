@@ -235,6 +235,31 @@ hal_status cuda_kernel_create_native(hal_plugin_device *device, const char *form
     return HAL_OK;
 }
 
+/* The driver's local memory of a thread has what does not fit into registers, and arrays of the
+ * kernel. */
+hal_status cuda_kernel_report(hal_plugin_device *device, hal_plugin_kernel *kernel,
+                              hal_kernel_report *report)
+{
+    const cuda_driver *cu = cuda_functions();
+    int registers = 0, local = 0, shared = 0;
+    HAL_TRY(cuda_context_push(device));
+    cuda_result result =
+        cu->cuFuncGetAttribute(&registers, CUDA_FUNCTION_REGISTERS, kernel->function);
+    if (result == 0) {
+        result = cu->cuFuncGetAttribute(&local, CUDA_FUNCTION_LOCAL_BYTES, kernel->function);
+    }
+    if (result == 0) {
+        result = cu->cuFuncGetAttribute(&shared, CUDA_FUNCTION_SHARED_BYTES, kernel->function);
+    }
+    cuda_context_pop();
+    HAL_TRY(cuda_check(result, "reading the attributes of a kernel"));
+    report->known = HAL_REPORT_REGISTERS | HAL_REPORT_SPILLS | HAL_REPORT_SHARED;
+    report->registers = (uint32_t)registers;
+    report->spilled_bytes = (uint64_t)local;
+    report->shared_bytes = (uint64_t)shared + kernel->dynamic_shared;
+    return HAL_OK;
+}
+
 void cuda_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
 {
     if (!kernel) {

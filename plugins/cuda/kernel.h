@@ -37,6 +37,8 @@ hal_status cuda_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir
 hal_status cuda_kernel_create_native(hal_plugin_device *device, const char *format,
                                      const void *code, uint64_t bytes, const char *entry,
                                      const hal_ir_kernel *interface, hal_plugin_kernel **kernel);
+hal_status cuda_kernel_report(hal_plugin_device *device, hal_plugin_kernel *kernel,
+                              hal_kernel_report *report);
 void cuda_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel);
 /* The parameters of a launch, as the driver takes them: one of the lists is null. */
 typedef struct cuda_arguments {

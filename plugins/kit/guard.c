@@ -241,6 +241,14 @@ GUARD_LIGHT(virtual_memory, memory_protect, hal_status, false,
             (hal_plugin_device * device, hal_plugin_memory *memory, uint64_t offset, uint64_t bytes,
              uint32_t access),
             (device, memory, offset, bytes, access))
+GUARD_LIGHT(reports, kernel_report, hal_status, false,
+            (hal_plugin_device * device, hal_plugin_kernel *kernel, hal_kernel_report *report),
+            (device, kernel, report))
+GUARD_LIGHT(reports, clocks_read, hal_status, false,
+            (hal_plugin_device * device, hal_clocks *clocks), (device, clocks))
+GUARD_LIGHT(reports, queue_time, hal_status, false,
+            (hal_plugin_queue * queue, uint64_t value, uint64_t *device_ns),
+            (queue, value, device_ns))
 GUARD_LIGHT(fences, fence_info, hal_status, false,
             (hal_plugin_device * device, uint32_t *import_kinds, uint32_t *export_kinds),
             (device, import_kinds, export_kinds))
@@ -417,6 +425,9 @@ static void guarded_device_close(hal_plugin_device *device)
     X(virtual_memory, memory_commit)       \
     X(virtual_memory, memory_decommit)     \
     X(virtual_memory, memory_protect)      \
+    X(reports, kernel_report)              \
+    X(reports, clocks_read)                \
+    X(reports, queue_time)                 \
     X(fences, fence_info)                  \
     X(fences, fence_import)                \
     X(fences, fence_create)                \

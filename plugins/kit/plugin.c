@@ -101,6 +101,7 @@ static void plugin_complete(kit_plugin *plugin)
     COMPLETE(handles, device_handle)
     COMPLETE(native_queues, queue_import)
     COMPLETE(virtual_memory, memory_reserve)
+    COMPLETE(reports, kernel_report)
     COMPLETE(fences, fence_import)
     COMPLETE(collectives, comm_create)
 #undef COMPLETE

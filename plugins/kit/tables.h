@@ -18,6 +18,7 @@
     X(external, HAL_EXTENSION_EXTERNAL)           \
     X(handles, HAL_EXTENSION_HANDLES)             \
     X(native_queues, HAL_EXTENSION_NATIVE_QUEUES) \
+    X(reports, HAL_EXTENSION_REPORTS)             \
     X(virtual_memory, HAL_EXTENSION_VIRTUAL_MEMORY) \
     X(fences, HAL_EXTENSION_FENCES)               \
     X(collectives, HAL_EXTENSION_COLLECTIVES)
@@ -46,6 +47,7 @@ typedef struct kit_plugin {
     hal_extension_handles handles;
     hal_extension_native_queues native_queues;
     hal_extension_virtual_memory virtual_memory;
+    hal_extension_reports reports;
     hal_extension_fences fences;
     hal_extension_collectives collectives;
 } kit_plugin;

@@ -289,6 +289,33 @@ hal_status opencl_kernel_create_native(hal_plugin_device *device, const char *fo
     return HAL_OK;
 }
 
+/* The program's binary may be text of the driver's own. */
+hal_status opencl_kernel_report(hal_plugin_device *device, hal_plugin_kernel *kernel,
+                                hal_kernel_report *report)
+{
+    cl_kernel of = atomic_load(&kernel->clones)->kernel;
+    size_t code = 0;
+    cl_ulong shared = 0, spilled = 0;
+    cl_device_id card = device->card->device;
+    if (cl.clGetProgramInfo(kernel->program, CL_PROGRAM_BINARY_SIZES, sizeof code, &code, NULL) ==
+            CL_SUCCESS &&
+        code > 0) {
+        report->known |= HAL_REPORT_CODE;
+        report->code_bytes = code;
+    }
+    if (cl.clGetKernelWorkGroupInfo(of, card, CL_KERNEL_LOCAL_MEM_SIZE, sizeof shared, &shared,
+                                    NULL) == CL_SUCCESS) {
+        report->known |= HAL_REPORT_SHARED;
+        report->shared_bytes = shared;
+    }
+    if (cl.clGetKernelWorkGroupInfo(of, card, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof spilled, &spilled,
+                                    NULL) == CL_SUCCESS) {
+        report->known |= HAL_REPORT_SPILLS;
+        report->spilled_bytes = spilled;
+    }
+    return HAL_OK;
+}
+
 void opencl_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
 {
     if (!kernel) {

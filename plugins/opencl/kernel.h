@@ -35,6 +35,8 @@ hal_status opencl_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
 hal_status opencl_kernel_create_native(hal_plugin_device *device, const char *format,
                                        const void *code, uint64_t bytes, const char *entry,
                                        const hal_ir_kernel *interface, hal_plugin_kernel **kernel);
+hal_status opencl_kernel_report(hal_plugin_device *device, hal_plugin_kernel *kernel,
+                                hal_kernel_report *report);
 void opencl_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel);
 /* The kernel object of the queue with a serial number; null after a failure, whose message the host
  * has. */

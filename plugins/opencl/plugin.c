@@ -48,6 +48,7 @@ static kit_plugin plugin = {
     .external = {.external_info = opencl_external_info,
                  .memory_import = opencl_memory_import,
                  .memory_export = opencl_memory_export},
+    .reports = {.kernel_report = opencl_kernel_report},
     .fences = {.fence_info = opencl_fence_info,
                .fence_import = opencl_fence_import,
                .fence_create = opencl_fence_create,

@@ -36,7 +36,8 @@ typedef struct answers {
     VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
     uint32_t has_matrices, has_bfloat16;
     uint32_t has_maintenance4, has_size_control, has_multiprocessors, has_cores, has_layout;
-    uint32_t has_budget, has_host_memory, has_descriptors, has_dma_buf, has_semaphore_fd;
+    uint32_t has_budget, has_host_memory, has_descriptors, has_dma_buf, has_semaphore_fd,
+        has_clocks;
 } answers;
 
 static void find_extensions(const vulkan_instance *instance, VkPhysicalDevice handle, answers *a)
@@ -55,6 +56,7 @@ static void find_extensions(const vulkan_instance *instance, VkPhysicalDevice ha
         {VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME, &a->has_descriptors},
         {VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME, &a->has_dma_buf},
         {VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME, &a->has_semaphore_fd},
+        {VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME, &a->has_clocks},
         {VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME, &a->has_matrices},
         {VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME, &a->has_bfloat16},
     };
@@ -444,6 +446,23 @@ static void describe_matrices(const vulkan_instance *instance, const answers *a,
     }
 }
 
+/* That of the device, and CLOCK_MONOTONIC. */
+static bool clocks_are_read(const vulkan_instance *instance, VkPhysicalDevice handle)
+{
+    VkTimeDomainEXT domains[16];
+    uint32_t count = sizeof domains / sizeof domains[0], found = 0;
+    if (!instance->vkGetPhysicalDeviceCalibrateableTimeDomainsEXT ||
+        instance->vkGetPhysicalDeviceCalibrateableTimeDomainsEXT(handle, &count, domains) < 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        found |= domains[i] == VK_TIME_DOMAIN_DEVICE_EXT            ? 1u
+                 : domains[i] == VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT ? 2u
+                                                                    : 0u;
+    }
+    return found == 3;
+}
+
 /* Drivers with the extension may have it for other semaphores only. */
 static bool timelines_are_shared(const vulkan_instance *instance, VkPhysicalDevice handle)
 {
@@ -478,6 +497,7 @@ void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
     d->has_memory_budget = a->has_budget;
     d->has_descriptors = a->has_descriptors;
     d->has_dma_buf = a->has_descriptors && a->has_dma_buf;
+    d->has_clocks = a->has_clocks && clocks_are_read(instance, handle);
     d->has_semaphore_fd = a->has_semaphore_fd && timelines_are_shared(instance, handle);
     d->host_alignment =
         a->has_host_memory ? (uint32_t)a->host_memory.minImportedHostPointerAlignment : 0;

@@ -21,6 +21,7 @@ typedef struct vulkan_description {
     bool has_memory_budget;
     bool has_descriptors, has_dma_buf; /* of memory */
     bool has_semaphore_fd;             /* descriptors of timeline semaphores */
+    bool has_clocks;                   /* of device and host are read together */
     uint32_t host_alignment;           /* of imports from the host; 0: there are none */
     bool has_subgroup_control;
     bool has_host_reset; /* the host resets queries */

@@ -96,8 +96,8 @@ static hal_status device_load_functions(hal_plugin_device *device)
     return HAL_OK;
 }
 
-/* Writes the names of the extensions by which memory and fences are shared, at most 4. Returns
- * their number. */
+/* Writes the names of the extensions by which memory and fences are shared and clocks are read,
+ * at most 5. Returns their number. */
 static uint32_t external_extensions(const vulkan_description *is, const char **names)
 {
     uint32_t count = 0;
@@ -112,6 +112,9 @@ static uint32_t external_extensions(const vulkan_description *is, const char **n
     }
     if (is->has_semaphore_fd) {
         names[count++] = VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME;
+    }
+    if (is->has_clocks) {
+        names[count++] = VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME;
     }
     return count;
 }
@@ -163,7 +166,7 @@ static hal_status device_create(hal_plugin_device *device)
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR,
         .shaderBFloat16Type = VK_TRUE,
         .shaderBFloat16CooperativeMatrix = VK_TRUE};
-    const char *extensions[9];
+    const char *extensions[10];
     uint32_t extension_count = 0;
     if (target->shared_views) {
         extensions[extension_count++] = VK_KHR_WORKGROUP_MEMORY_EXPLICIT_LAYOUT_EXTENSION_NAME;

@@ -208,6 +208,14 @@ hal_status vulkan_kernel_create_native(hal_plugin_device *device, const char *fo
     return status;
 }
 
+hal_status vulkan_kernel_report(hal_plugin_device *device, hal_plugin_kernel *kernel,
+                                hal_kernel_report *report)
+{
+    (void)kernel;
+    report->known = 0;
+    return vulkan_device_check(device);
+}
+
 void vulkan_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
 {
     if (kernel) {

@@ -17,6 +17,9 @@ hal_status vulkan_kernel_create(hal_plugin_device *device, const hal_ir_kernel *
 hal_status vulkan_kernel_create_native(hal_plugin_device *device, const char *format,
                                        const void *code, uint64_t bytes, const char *entry,
                                        const hal_ir_kernel *interface, hal_plugin_kernel **kernel);
+/* Nothing: drivers tell of pipelines that were made for it only, by names of their own. */
+hal_status vulkan_kernel_report(hal_plugin_device *device, hal_plugin_kernel *kernel,
+                                hal_kernel_report *report);
 void vulkan_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel);
 
 #endif

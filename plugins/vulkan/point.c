@@ -87,20 +87,39 @@ hal_status vulkan_point_wait(hal_plugin_queue *queue, uint64_t value, uint64_t t
                                 : vulkan_fail_result(device, result, "waiting for a batch");
 }
 
-hal_status vulkan_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
-                                uint64_t *nanoseconds)
+static uint64_t ticks_mask(const hal_plugin_device *device)
+{
+    const uint64_t bits = device->physical.timestamp_bits;
+    return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+}
+
+static uint64_t ns_of(const hal_plugin_device *device, uint64_t ticks)
+{
+    return (uint64_t)((double)ticks * device->physical.timestamp_period);
+}
+
+/* The ticks of a point's end, by the device's clock. */
+static hal_status point_ticks(hal_plugin_queue *queue, uint64_t value, uint64_t *ticks)
 {
     hal_plugin_device *device = queue->device;
-    const uint64_t bits = device->physical.timestamp_bits;
-    const uint64_t mask = bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-    uint64_t ticks[2] = {0, 0};
-    const uint64_t points[2] = {first, second};
-    *nanoseconds = 0;
-    const hal_status status = vulkan_device_check(device); /* a dropped batch gets no time */
-    if (status != HAL_OK) {
-        return status;
+    if (queue->timed[value % VULKAN_TIMES] != value) {
+        return kit_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "%s: queue_elapsed: points: expected batches without "
+                        "HAL_BATCH_UNTIMED, got %llu",
+                        device->physical.info.name, (unsigned long long)value);
     }
-    if (bits == 0) {
+    const VkResult result = device->vk.vkGetQueryPoolResults(
+        device->handle, queue->times, (uint32_t)(value % VULKAN_TIMES), 1, sizeof *ticks, ticks,
+        sizeof *ticks, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+    *ticks &= ticks_mask(device);
+    return result == VK_SUCCESS ? HAL_OK : vulkan_fail_result(device, result, "reading a time");
+}
+
+static hal_status points_check(hal_plugin_queue *queue, uint64_t first, uint64_t second)
+{
+    hal_plugin_device *device = queue->device;
+    HAL_TRY(vulkan_device_check(device)); /* a dropped batch gets no time */
+    if (device->physical.timestamp_bits == 0) {
         return kit_fail(HAL_ERROR_UNSUPPORTED, "%s: queue_elapsed: the device has no timestamps",
                         device->physical.info.name);
     }
@@ -113,21 +132,53 @@ hal_status vulkan_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_
                         device->physical.info.name, (int)VULKAN_TIMES, (unsigned long long)first,
                         (unsigned long long)second, (unsigned long long)queue->recorded);
     }
-    for (int i = 0; i < 2; i++) {
-        if (queue->timed[points[i] % VULKAN_TIMES] != points[i]) {
-            return kit_fail(HAL_ERROR_INVALID_ARGUMENT,
-                            "%s: queue_elapsed: points: expected batches without "
-                            "HAL_BATCH_UNTIMED, got %llu",
-                            device->physical.info.name, (unsigned long long)points[i]);
-        }
-        const VkResult result = device->vk.vkGetQueryPoolResults(
-            device->handle, queue->times, (uint32_t)(points[i] % VULKAN_TIMES), 1, sizeof ticks[i],
-            &ticks[i], sizeof ticks[i], VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
-        if (result != VK_SUCCESS) {
-            return vulkan_fail_result(device, result, "reading a time");
-        }
+    return HAL_OK;
+}
+
+hal_status vulkan_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
+                                uint64_t *nanoseconds)
+{
+    uint64_t begin = 0, end = 0;
+    *nanoseconds = 0;
+    HAL_TRY(points_check(queue, first, second));
+    HAL_TRY(point_ticks(queue, first, &begin));
+    HAL_TRY(point_ticks(queue, second, &end));
+    *nanoseconds = ns_of(queue->device, (end - begin) & ticks_mask(queue->device));
+    return HAL_OK;
+}
+
+hal_status vulkan_clocks_read(hal_plugin_device *device, hal_clocks *clocks)
+{
+    const VkCalibratedTimestampInfoEXT domains[2] = {
+        {.sType = VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT,
+         .timeDomain = VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT},
+        {.sType = VK_STRUCTURE_TYPE_CALIBRATED_TIMESTAMP_INFO_EXT,
+         .timeDomain = VK_TIME_DOMAIN_DEVICE_EXT}};
+    uint64_t times[2] = {0, 0}, deviation = 0;
+    HAL_TRY(vulkan_device_check(device));
+    if (!device->physical.has_clocks || device->physical.timestamp_bits == 0) {
+        return kit_fail(HAL_ERROR_UNSUPPORTED,
+                        "%s: clocks_read: expected a driver with VK_EXT_calibrated_timestamps and "
+                        "CLOCK_MONOTONIC",
+                        device->physical.info.name);
     }
-    const uint64_t passed = (ticks[1] - ticks[0]) & mask;
-    *nanoseconds = (uint64_t)((double)passed * device->physical.timestamp_period);
+    const VkResult result =
+        device->vk.vkGetCalibratedTimestampsEXT(device->handle, 2, domains, times, &deviation);
+    if (result != VK_SUCCESS) {
+        return vulkan_fail_result(device, result, "reading the clocks");
+    }
+    clocks->host_ns = times[0];
+    clocks->device_ns = ns_of(device, times[1] & ticks_mask(device));
+    clocks->deviation_ns = deviation;
+    return HAL_OK;
+}
+
+hal_status vulkan_queue_time(hal_plugin_queue *queue, uint64_t value, uint64_t *device_ns)
+{
+    uint64_t ticks = 0;
+    *device_ns = 0;
+    HAL_TRY(points_check(queue, value, value));
+    HAL_TRY(point_ticks(queue, value, &ticks));
+    *device_ns = ns_of(queue->device, ticks);
     return HAL_OK;
 }

@@ -13,6 +13,9 @@ hal_status vulkan_point_await_time(hal_plugin_queue *queue, uint64_t value);
 void vulkan_point_reset_time(hal_plugin_queue *queue, uint64_t value);
 /* Waits for a value that was sent; on a device that was given up as well. */
 hal_status vulkan_point_wait(hal_plugin_queue *queue, uint64_t value, uint64_t timeout_ns);
+/* The clocks of host and device, and the time of a point by the latter. */
+hal_status vulkan_clocks_read(hal_plugin_device *device, hal_clocks *clocks);
+hal_status vulkan_queue_time(hal_plugin_queue *queue, uint64_t value, uint64_t *device_ns);
 hal_status vulkan_queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
                                 uint64_t *nanoseconds);
 

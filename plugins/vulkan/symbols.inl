@@ -28,6 +28,7 @@ INSTANCE(vkGetDeviceProcAddr)
 
 #ifdef EXTENSION
 EXTENSION(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)
+EXTENSION(vkGetPhysicalDeviceCalibrateableTimeDomainsEXT)
 #endif
 
 #ifdef DEVICE_EXTENSION
@@ -35,6 +36,7 @@ DEVICE_EXTENSION(vkGetMemoryHostPointerPropertiesEXT)
 DEVICE_EXTENSION(vkGetMemoryFdKHR)
 DEVICE_EXTENSION(vkGetMemoryFdPropertiesKHR)
 DEVICE_EXTENSION(vkGetSemaphoreFdKHR)
+DEVICE_EXTENSION(vkGetCalibratedTimestampsEXT)
 DEVICE_EXTENSION(vkImportSemaphoreFdKHR)
 #endif
 

@@ -216,7 +216,56 @@ static void protect_clears(wrap_table *table)
     table->memory_protect = protect_and_clear;
 }
 
-const mutant mutants_external[] = {{.name = "commit_spills", .table = commit_spills},
+/* ---- Reports ---- */
+
+static hal_status report_counts(hal_plugin_device *device, hal_plugin_kernel *kernel,
+                                hal_kernel_report *report)
+{
+    static uint32_t calls;
+    const hal_status status = wrap_inside()->kernel_report(device, kernel, report);
+    report->known |= HAL_REPORT_CODE;
+    report->code_bytes += 1 + calls++;
+    return status;
+}
+
+/* The code of a kernel has another size each time. */
+static void report_rises(wrap_table *table)
+{
+    table->kernel_report = report_counts;
+}
+
+static hal_status clocks_in_micro(hal_plugin_device *device, hal_clocks *clocks)
+{
+    const hal_status status = wrap_inside()->clocks_read(device, clocks);
+    clocks->device_ns /= 1000;
+    return status;
+}
+
+/* The device's clock has another unit than the times of batches. */
+static void clocks_unit(wrap_table *table)
+{
+    table->clocks_read = clocks_in_micro;
+}
+
+static hal_status time_since_first(hal_plugin_queue *queue, uint64_t value, uint64_t *device_ns)
+{
+    uint64_t first = 0;
+    hal_status status = wrap_inside()->queue_time(queue, 1, &first);
+    status = status == HAL_OK ? wrap_inside()->queue_time(queue, value, device_ns) : status;
+    *device_ns -= first;
+    return status;
+}
+
+/* Times of batches begin with the queue. */
+static void time_of_queue(wrap_table *table)
+{
+    table->queue_time = time_since_first;
+}
+
+const mutant mutants_external[] = {{.name = "report_rises", .table = report_rises},
+                                   {.name = "clocks_unit", .table = clocks_unit},
+                                   {.name = "time_of_queue", .table = time_of_queue},
+                                   {.name = "commit_spills", .table = commit_spills},
                                    {.name = "decommit_spills", .table = decommit_spills},
                                    {.name = "protect_clears", .table = protect_clears},
                                    {.name = "import_copies", .table = import_copies},

@@ -89,6 +89,12 @@ typedef struct hal_memory_statistics {
 HAL_API hal_status hal_device_get_memory(hal_device *device,
                                          HAL_OUT hal_memory_statistics *statistics);
 
+/* Reads the clocks of the host and of the device together, to place the times of
+ * hal_point_get_time among the host's.
+ * Threads: any. Errors: INVALID_ARGUMENT for null; UNSUPPORTED where the plugin has no clock of the
+ * device; DEVICE_LOST. */
+HAL_API hal_status hal_device_get_clocks(hal_device *device, HAL_OUT hal_clocks *clocks);
+
 /* Returns pooled memory that no work uses to the device. Does not wait for work.
  * Threads: any. Errors: INVALID_ARGUMENT, DEVICE_LOST. */
 HAL_API hal_status hal_device_trim(hal_device *device);

@@ -65,6 +65,12 @@ HAL_API hal_status hal_kernel_wait(hal_kernel *kernel);
  * Threads: any. Errors: none; null returns 0. */
 HAL_API uint64_t hal_kernel_get_compile_ns(const hal_kernel *kernel);
 
+/* Writes what hal and the driver know of a kernel to `report`, after a wait for its compilation.
+ * Ownership: the report is the caller's. Threads: any.
+ * Errors: INVALID_ARGUMENT for null, those of the compilation, DEVICE_LOST. Where the plugin tells
+ * nothing, `known` is 0. */
+HAL_API hal_status hal_kernel_get_report(hal_kernel *kernel, HAL_OUT hal_kernel_report *report);
+
 /* Creates the kernel of a fingerprint that hal_kernel_create_built had before, here or in another
  * process, from the compile cache: nothing is built. `*kernel` is null, and the status OK, where it
  * is not known: without a compile cache, while a layer listens or HAL_DUMP is set, on processors,

@@ -1,5 +1,6 @@
 /* The extensions of the plugin contract by which devices share with others: memory, native handles,
- * queues and fences of the driver. Part of hal/plugin.h, which includes it. */
+ * queues and fences of the driver; and what they tell of kernels and clocks. Part of hal/plugin.h,
+ * which includes it. */
 #ifndef HAL_PLUGIN_INTEROP_H
 #define HAL_PLUGIN_INTEROP_H
 
@@ -124,6 +125,26 @@ typedef struct hal_extension_virtual_memory {
     hal_status (*memory_protect)(hal_plugin_device *device, hal_plugin_memory *memory,
                                  uint64_t offset, uint64_t bytes, uint32_t access);
 } hal_extension_virtual_memory;
+
+/* What a driver tells of kernels, and of its clock. */
+#define HAL_EXTENSION_REPORTS "hal.reports"
+typedef struct hal_extension_reports {
+    uint32_t size;
+    uint32_t version; /* major in the high half, minor in the low half */
+
+    /* Writes what the driver tells of a kernel; fields by hal stay 0.
+     *   report  zeros; `size` is that of hal's record */
+    hal_status (*kernel_report)(hal_plugin_device *device, hal_plugin_kernel *kernel,
+                                hal_kernel_report *report);
+
+    /* (may be null, and with it queue_time) Reads the clocks of host and device together.
+     *   clocks  zeros; `size` is that of hal's record */
+    hal_status (*clocks_read)(hal_plugin_device *device, hal_clocks *clocks);
+
+    /* The time at which a reached batch ended, by the device's clock of clocks_read.
+     * Errors: INVALID_ARGUMENT where queue_elapsed has it. */
+    hal_status (*queue_time)(hal_plugin_queue *queue, uint64_t value, uint64_t *device_ns);
+} hal_extension_reports;
 
 /* Fences of others: timelines of the driver outside of hal's queues. */
 #define HAL_EXTENSION_FENCES "hal.fences"

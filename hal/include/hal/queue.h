@@ -175,6 +175,11 @@ HAL_API hal_status hal_point_wait(hal_point point, uint64_t timeout_ns);
 HAL_API hal_status hal_point_get_elapsed(hal_point first, hal_point second,
                                          HAL_OUT uint64_t *nanoseconds);
 
+/* Returns when a reached point was reached, by the device's clock of hal_device_get_clocks.
+ * Threads: the queue's. Errors: as hal_point_get_elapsed; UNSUPPORTED without that clock.
+ * Units: nanoseconds. */
+HAL_API hal_status hal_point_get_time(hal_point point, HAL_OUT uint64_t *device_ns);
+
 #ifdef __cplusplus
 }
 #endif

@@ -153,6 +153,36 @@ typedef struct hal_external_info {
     uint32_t fence_exports;
 } hal_external_info;
 
+/* ---- What is known of kernels and clocks ---- */
+
+enum {                      /* hal_kernel_report.known: the driver tells */
+    HAL_REPORT_REGISTERS = 1,
+    HAL_REPORT_CODE = 2,
+    HAL_REPORT_SPILLS = 4,
+    HAL_REPORT_SHARED = 8
+};
+
+/* Of a compiled kernel. What is not known is 0. */
+typedef struct hal_kernel_report {
+    uint32_t size;          /* sizeof(hal_kernel_report) */
+    uint32_t known;         /* HAL_REPORT_* */
+    uint32_t registers;     /* of a work-item, of 32 bits */
+    uint32_t from_cache;    /* by hal: 1 if the plugin found it in the compile cache */
+    uint64_t code_bytes;    /* of the program for the device, as the driver has it */
+    uint64_t spilled_bytes; /* of a work-item: memory for what has no register */
+    uint64_t shared_bytes;  /* of a group, where the kernel states it and not the dispatch */
+    uint64_t compile_ns;    /* by hal: see hal_kernel_get_compile_ns */
+} hal_kernel_report;
+
+/* Two clocks, read together. Units: nanoseconds. */
+typedef struct hal_clocks {
+    uint32_t size;         /* sizeof(hal_clocks) */
+    uint32_t reserved;     /* 0 */
+    uint64_t host_ns;      /* CLOCK_MONOTONIC */
+    uint64_t device_ns;    /* the clock of hal_point_get_time */
+    uint64_t deviation_ns; /* at most so far apart */
+} hal_clocks;
+
 /* ---- Matrix products of a plugin: hal_kernel_create_gemm ---- */
 
 /* A further input of an epilogue: element (row, column, batch) is at row * row_stride +

@@ -124,3 +124,28 @@ bool hal_device_is_after_fork(const hal_device *device)
 {
     return device->generation != hal_host_generation();
 }
+
+hal_status hal_device_get_clocks(hal_device *device, hal_clocks *clocks)
+{
+    static const char function[] = "hal_device_get_clocks";
+    HAL_TRY(hal_hook_use(HAL_OBJECT_DEVICE, device, function));
+    HAL_TRY(hal_device_check(device, function));
+    if (!clocks) {
+        return hal_null_argument(function, "clocks");
+    }
+    if (!device->plugin->clocks_read || !device->plugin->queue_time) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED,
+                        "%s: device: expected a clock of the device, which the plugin of %s:%u "
+                        "does not read",
+                        function, device->plugin->name, device->index);
+    }
+    hal_clocks own = {.size = sizeof own};
+    hal_host_clear_error();
+    const hal_status status = device->plugin->clocks_read(device->handle, &own);
+    if (status != HAL_OK) {
+        return hal_device_failed(device, status, "%s", function);
+    }
+    own.size = sizeof own;
+    *clocks = own;
+    return HAL_OK;
+}

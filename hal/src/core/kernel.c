@@ -129,6 +129,7 @@ hal_status hal_kernel_compile(hal_kernel *kernel, const hal_kernel_source *sourc
 {
     hal_device *device = kernel->device;
     const hal_cache_scope *outer = hal_cache_enter(&device->cache);
+    const uint64_t hits = hal_cache_count_hits();
     hal_event event = {
         .kind = HAL_EVENT_COMPILE, .device = device, .kernel = kernel, .source = source};
     hal_plugin_kernel *handle = NULL;
@@ -137,6 +138,7 @@ hal_status hal_kernel_compile(hal_kernel *kernel, const hal_kernel_source *sourc
         status = plugin_compile(kernel, event.given_source ? event.given_source : source, &handle);
     }
     status = hal_host_made(status, handle);
+    kernel->from_cache = hal_cache_count_hits() > hits;
     if (status == HAL_OK) {
         atomic_store_explicit(&kernel->handle, handle, memory_order_release);
     }

@@ -34,6 +34,7 @@ struct hal_kernel {
     hal_status status;
     char *message;       /* of a status other than HAL_OK */
     uint64_t compile_ns; /* that the compilation took */
+    bool from_cache;     /* the plugin found an entry of the compile cache */
 };
 
 /* The input of a kernel: exactly one of IR, code and the description of a product or of attention.

@@ -439,6 +439,32 @@ uint64_t hal_kernel_get_compile_ns(const hal_kernel *kernel)
     return kernel && status == HAL_OK ? hal_kernel_cache_compile_ns(kernel) : 0;
 }
 
+hal_status hal_kernel_get_report(hal_kernel *kernel, hal_kernel_report *report)
+{
+    static const char function[] = "hal_kernel_get_report";
+    HAL_TRY(hal_hook_use(HAL_OBJECT_KERNEL, kernel, function));
+    if (!kernel || !report) {
+        return hal_null_argument(function, kernel ? "report" : "kernel");
+    }
+    hal_device *device = kernel->device;
+    HAL_TRY(hal_device_check(device, function));
+    HAL_TRY(hal_kernel_cache_await(kernel));
+    hal_kernel_report own = {.size = sizeof own};
+    if (device->plugin->kernel_report) {
+        hal_host_clear_error();
+        const hal_status status =
+            device->plugin->kernel_report(device->handle, kernel->handle, &own);
+        if (status != HAL_OK) {
+            return hal_device_failed(device, status, "%s", function);
+        }
+    }
+    own.size = sizeof own;
+    own.from_cache = kernel->from_cache;
+    own.compile_ns = hal_kernel_cache_compile_ns(kernel);
+    *report = own;
+    return HAL_OK;
+}
+
 hal_status hal_kernel_recall(hal_device *device, const hal_kernel_fingerprint *fingerprint,
                              hal_kernel **kernel)
 {

@@ -158,3 +158,21 @@ hal_status hal_point_get_elapsed(hal_point first, hal_point second, uint64_t *na
                                                 "asking for the time between "
                                                 "two batches");
 }
+
+hal_status hal_point_get_time(hal_point point, uint64_t *device_ns)
+{
+    HAL_TRY(elapsed_check(point, point, device_ns));
+    const hal_timeline *timeline = &point.queue->timeline;
+    hal_device *device = timeline->device;
+    if (!device->plugin->clocks_read || !device->plugin->queue_time) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED,
+                        "hal_point_get_time: point: %s:%u has times between points only; use "
+                        "hal_point_get_elapsed",
+                        device->plugin->name, device->index);
+    }
+    hal_host_clear_error();
+    const hal_status status =
+        device->plugin->queue_time(timeline->handle, point.value - timeline->base, device_ns);
+    return status == HAL_OK ? HAL_OK
+                            : hal_device_failed(device, status, "asking for the time of a batch");
+}

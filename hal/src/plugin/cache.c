@@ -53,6 +53,7 @@ typedef struct cache_callbacks {
 } cache_callbacks;
 
 static _Thread_local const hal_cache_scope *current;
+static _Thread_local uint64_t hits;
 
 static pthread_mutex_t callbacks_lock = PTHREAD_MUTEX_INITIALIZER;
 HAL_FORK_GUARD(callbacks_lock, HAL_FORK_LEAF)
@@ -348,8 +349,8 @@ bool hal_cache_is_on(void)
     return is_on;
 }
 
-hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **data,
-                          uint64_t *bytes)
+static hal_status cache_load(const char *device_id, const uint64_t key[2], void **data,
+                             uint64_t *bytes)
 {
     HAL_UNCANCELLED;
     if (!device_id || !key || !data || !bytes) {
@@ -376,6 +377,19 @@ hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **d
     }
     hal_text_free(&path);
     return status;
+}
+
+hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **data,
+                          uint64_t *bytes)
+{
+    const hal_status status = cache_load(device_id, key, data, bytes);
+    hits += status == HAL_OK;
+    return status;
+}
+
+uint64_t hal_cache_count_hits(void)
+{
+    return hits;
 }
 
 hal_status hal_cache_load_from(const char *folder, const uint64_t key[2], void **data,

@@ -20,6 +20,9 @@ const hal_cache_scope *hal_cache_enter(const hal_cache_scope *scope);
 /* Whether there is a folder for entries. Threads: any. */
 bool hal_cache_is_on(void);
 
+/* How many entries the thread has loaded. */
+uint64_t hal_cache_count_hits(void);
+
 /* Loads an entry of the thread's scope into memory, which the host's `release` frees. Threads: any.
  * Errors, all without a message: NOT_FOUND, OUT_OF_MEMORY, INVALID_ARGUMENT. */
 hal_status hal_cache_load(const char *device_id, const uint64_t key[2], void **data,

@@ -35,6 +35,7 @@
     X(external, HAL_EXTENSION_EXTERNAL)           \
     X(handles, HAL_EXTENSION_HANDLES)             \
     X(native_queues, HAL_EXTENSION_NATIVE_QUEUES) \
+    X(reports, HAL_EXTENSION_REPORTS)             \
     X(virtual_memory, HAL_EXTENSION_VIRTUAL_MEMORY) \
     X(fences, HAL_EXTENSION_FENCES)               \
     X(collectives, HAL_EXTENSION_COLLECTIVES)
@@ -65,6 +66,9 @@
     X(virtual_memory, memory_commit)       \
     X(virtual_memory, memory_decommit)     \
     X(virtual_memory, memory_protect)      \
+    X(reports, kernel_report)              \
+    X(reports, clocks_read)                \
+    X(reports, queue_time)                 \
     X(fences, fence_info)                  \
     X(fences, fence_import)                \
     X(fences, fence_create)                \

@@ -606,7 +606,10 @@ cuda_result cuModuleGetFunction(cuda_function *function, cuda_module module, con
 
 cuda_result cuFuncGetAttribute(int *value, int attribute, cuda_function function)
 {
-    *value = attribute == CUDA_FUNCTION_CLUSTER_WIDTH ? function->cluster : 0;
+    *value = attribute == CUDA_FUNCTION_CLUSTER_WIDTH ? function->cluster
+             : attribute == CUDA_FUNCTION_REGISTERS   ? 40
+             : attribute == CUDA_FUNCTION_LOCAL_BYTES ? 16
+                                                      : 0;
     return 0;
 }
 

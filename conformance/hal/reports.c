@@ -1,0 +1,79 @@
+/* reports.c: what a driver tells of kernels, and the clocks of host and device. */
+#include <hal/hal.h>
+#include <time.h>
+
+#include "case/cases.h"
+#include "hal/fixture.h"
+
+static uint64_t host_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void kernel_report(case_run *run, const void *parameters)
+{
+    hal_kernel_report first = {0}, second = {0};
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    case_ok(run, hal_kernel_get_report(kernel, &first), "hal_kernel_get_report");
+    case_ok(run, hal_kernel_get_report(kernel, &second), "hal_kernel_get_report");
+    case_check(run, first.compile_ns > 0 && first.from_cache <= 1, "hal's part has %llu ns",
+               (unsigned long long)first.compile_ns);
+    case_check(run, (first.known & ~15u) == 0, "unknown bits: 0x%x", first.known);
+    case_check(run, !(first.known & HAL_REPORT_REGISTERS) || first.registers > 0,
+               "a kernel that computes has no registers");
+    case_check(run, !(first.known & HAL_REPORT_CODE) || first.code_bytes > 0,
+               "a kernel that computes has no code");
+    case_check(run,
+               ((first.known & HAL_REPORT_REGISTERS) || first.registers == 0) &&
+                   ((first.known & HAL_REPORT_CODE) || first.code_bytes == 0) &&
+                   ((first.known & HAL_REPORT_SPILLS) || first.spilled_bytes == 0) &&
+                   ((first.known & HAL_REPORT_SHARED) || first.shared_bytes == 0),
+               "a field that is not known is not 0");
+    case_check(run,
+               first.known == second.known && first.registers == second.registers &&
+                   first.code_bytes == second.code_bytes,
+               "two reports of a kernel differ");
+    case_expect(run, hal_kernel_get_report(kernel, NULL), HAL_ERROR_INVALID_ARGUMENT, "report",
+                "no report");
+}
+
+/* The end of a batch is between the clocks before it was submitted and after it was waited for. */
+static void clocks(case_run *run, const void *parameters)
+{
+    hal_clocks before = {0}, after = {0};
+    hal_point point = {0};
+    uint64_t end = 0;
+    const uint64_t first = host_ns();
+    hal_status status = hal_device_get_clocks(run->device, &before);
+    if (status == HAL_ERROR_UNSUPPORTED) {
+        case_unsupported(run, "the device's clock");
+    }
+    case_ok(run, status, "hal_device_get_clocks");
+    hal_buffer *buffer = words_create(run, run->queue, 1024, 0, 1);
+    case_ok(run, hal_queue_fill(run->queue, range_of(buffer), 3), "fill");
+    case_ok(run, hal_queue_flush(run->queue, &point), "hal_queue_flush");
+    case_ok(run, hal_point_wait(point, HAL_WAIT_FOREVER), "hal_point_wait");
+    case_ok(run, hal_point_get_time(point, &end), "hal_point_get_time");
+    case_ok(run, hal_device_get_clocks(run->device, &after), "hal_device_get_clocks");
+    const uint64_t last = host_ns();
+    case_check(run,
+               first <= before.host_ns + before.deviation_ns && before.host_ns <= after.host_ns,
+               "the host's clock is %llu, read before at %llu", (unsigned long long)before.host_ns,
+               (unsigned long long)first);
+    case_check(run, after.host_ns <= last + after.deviation_ns,
+               "the host's clock is %llu, read after at %llu", (unsigned long long)after.host_ns,
+               (unsigned long long)last);
+    case_check(run,
+               before.device_ns <= end + before.deviation_ns &&
+                   end <= after.device_ns + after.deviation_ns,
+               "the batch ended at %llu, and not between %llu and %llu", (unsigned long long)end,
+               (unsigned long long)before.device_ns, (unsigned long long)after.device_ns);
+}
+
+void cases_hal_reports(case_list *list)
+{
+    case_add(list, kernel_report, NULL, 0, "reports/kernel");
+    case_add(list, clocks, NULL, 0, "reports/clocks");
+}
