@@ -329,20 +329,6 @@ TEST_WITH(test_fences, begin, end)
     assert_int_equal(mock->live_objects, objects + 1); /* the event of the second batch */
 }
 
-TEST_WITH(test_kernel_report, begin, end)
-{
-    hal_kernel_report report = {.size = sizeof report};
-    hal_plugin_kernel *kernel = NULL;
-    hal_ir_kernel signature = {.size = sizeof signature, .version = 1, .group = {32, 1, 1}};
-    does(plugin->kernel_create_native(device, "ptx", "mock", 5, "main", &signature, &kernel));
-    does(plugin->kernel_report(device, kernel, &report));
-    assert_int_equal(report.registers, 40);
-    assert_int_equal(report.spilled_bytes, 16);
-    assert_int_equal(report.known, HAL_REPORT_REGISTERS | HAL_REPORT_SPILLS | HAL_REPORT_SHARED);
-    plugin->kernel_destroy(device, kernel);
-    assert_null(plugin->clocks_read);
-}
-
 /* Parts of reserved addresses get memory each, and lose it; what fails changes nothing. */
 TEST_WITH(test_virtual_memory, begin, end)
 {
@@ -580,6 +566,12 @@ TEST_WITH(test_native, begin_early, end)
     const char code[] = ".visible .entry mine()";
     does(plugin->kernel_create_native(device, "ptx", code, sizeof code - 1, "mine", interface,
                                       &kernel));
+    hal_kernel_report report = {.size = sizeof report};
+    does(plugin->kernel_report(device, kernel, &report));
+    assert_int_equal(report.registers, 40);
+    assert_int_equal(report.spilled_bytes, 16);
+    assert_int_equal(report.known, HAL_REPORT_REGISTERS | HAL_REPORT_SPILLS | HAL_REPORT_SHARED);
+    assert_null(plugin->clocks_read);
     /* It does not wait for what is in front of it: a chain with it in starts nothing early. */
     hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
     dispatch_many(kernel, memory, 50, 5);
