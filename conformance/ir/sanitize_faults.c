@@ -260,6 +260,30 @@ const sanitize_fault sanitize_faults[] = {
      .wrong = "70000.0",
      .words = {"store of a finite number that becomes NaN or infinity", "(store h[",
                "shared array \"h\"", "value 70000"}},
+    {.name = "nan/quotient_that_is_stored",
+     .check = "nan",
+     .text = IDS "%v = load f32 x[%i]\n%z = sub f32 %v, %f1\n%q = div f32 %v, %z\n"
+                 "%r = div f32 %f1, %q\n%w = sqrt f32 %r\nstore y[%i], @\n",
+     .right = "%w",
+     .wrong = "%q",
+     .words = {"NaN or infinity from finite operands", " = div f32 %", "result inf, of 1 and 0",
+               "which record "}},
+    {.name = "nan/chosen_by_mistake",
+     .check = "nan",
+     .text = IDS "%v = load f32 x[%i]\n%z = sub f32 %v, %f1\n%q = div f32 %z, %z\n"
+                 "%n = @ bool %z, %z\n%w = select f32 %n, %q, %f1\nstore y[%i], %w\n",
+     .right = "ne",
+     .wrong = "eq",
+     .words = {"NaN or infinity from finite operands", " = div f32 %", "result nan, of 0 and 0"}},
+    {.name = "nan/moved_as_bits",
+     .check = "nan",
+     .text = IDS "%v = load f32 x[%i]\n%n = constant f32 @\n%p = mul f32 %v, %n\n"
+                 "%q = mul f32 %p, %n\n%s = neg f32 %q\n%u = bitcast u32 %s\n"
+                 "%h = shuffle_xor u32 %u, 1\n%a = var u32 %h\n%w = get u32 %a\n"
+                 "store z[%i], %w\n",
+     .right = "0x1.000000p+60",
+     .wrong = "0x1.000000p+70",
+     .words = {"NaN or infinity from finite operands", " = mul f32 %", "result inf"}},
     {.name = "race/missing_barrier",
      .check = "race",
      .text = "shared s f32 64\n" IDS "store s[%l], %f1\n@%o = constant u32 63\n"

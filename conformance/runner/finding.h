@@ -9,8 +9,11 @@
  * device is opened. */
 void finding_listen(void);
 
-/* Whether something was found since the last call; then `text` says of the first which
- * layer found what. */
-bool finding_take(char *text, size_t bytes);
+/* Until the next call findings of these checks, PROVOKE_* of case/provoke.h, are expected. */
+void finding_allow(unsigned checks);
+
+/* Whether something else was found since the last call; then `text` says of the first which layer
+ * found what. `provoked`: the checks that found what was expected. */
+bool finding_take(char *text, size_t bytes, unsigned *provoked);
 
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "case/child.h"
+#include "case/provoke.h"
 #include "report/contract.h"
 #include "runner/worker.h"
 
@@ -183,6 +184,12 @@ static bool restart(group_job *job)
     return true;
 }
 
+/* A place is reported once in a process, so a case that has to have a finding is alone there. */
+static bool case_is_alone(const case_entry *entry)
+{
+    return entry->faults || (provoke_mark_of(entry->name).must & provoke_checks_on()) != 0;
+}
+
 static bool start_next_group(group_job *job, const runner_options *options, report_result *results,
                              size_t count, size_t *next)
 {
@@ -191,8 +198,8 @@ static bool start_next_group(group_job *job, const runner_options *options, repo
     job->task = (worker_task){.options = options, .results = results, .next = *next, .end = *next};
     do {
         job->task.end++;
-    } while (job->task.end < count && !results[job->task.end].entry->faults &&
-             !results[job->task.end - 1].entry->faults &&
+    } while (job->task.end < count && !case_is_alone(results[job->task.end].entry) &&
+             !case_is_alone(results[job->task.end - 1].entry) &&
              strcmp(results[job->task.end].entry->group, group) == 0);
     *next = job->task.end;
     return restart(job);

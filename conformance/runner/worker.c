@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "case/child.h"
+#include "case/provoke.h"
 #include "runner/finding.h"
 
 /* Limit of a group's time for shrinking, in the limits of one case. */
@@ -121,10 +122,20 @@ static void output_check(case_run *run)
 }
 
 /* The fault may be in work of an earlier case. */
-static bool finding_check(case_run *run)
+static bool finding_check(case_run *run, bool is_alone)
 {
     char words[1024];
-    if (!finding_take(words, sizeof words) || run->status == CASE_FAILED) {
+    unsigned provoked;
+    const bool found = finding_take(words, sizeof words, &provoked);
+    const unsigned missing = provoke_mark_of(run->name).must & provoke_checks_on() & ~provoked;
+    if (is_alone && run->status == CASE_PASSED && !found && missing) {
+        fail_run(run,
+                 "expected a finding of HAL_SANITIZE=%s, which the case provokes "
+                 "(case/provoke.c), got none",
+                 missing & PROVOKE_MATH ? "math" : "nan");
+        return true;
+    }
+    if (!found || run->status == CASE_FAILED) {
         return false;
     }
     fail_run(run, "%s", words);
@@ -139,6 +150,7 @@ static void run_and_send(worker *w, const case_entry *entry, size_t index, messa
     run->detail[0] = 0;
     run->lacking = NULL;
     run->may_work = false;
+    finding_allow(provoke_mark_of(entry->name).may);
     if (w->opened || w->alone) {
         run->selection = w->options->selection;
         run_case(run, w->options, entry);
@@ -152,7 +164,7 @@ static void run_and_send(worker *w, const case_entry *entry, size_t index, messa
     if (entry->level == CASE_LEVEL_SANITIZE) {
         finding_listen(); /* the case has judged them */
     } else {
-        w->found = finding_check(run);
+        w->found = finding_check(run, !w->options->in_process);
     }
     const message sent = {.kind = kind,
                           .index = (uint32_t)index,

@@ -24,7 +24,8 @@ struct hal_device {
     struct hal_kernel_cache *kernels;
     void (*close)(hal_device *device); /* drops the last reference, see device_lifecycle.c */
     hal_cache_scope cache;
-    char *quirks; /* of the driver, see hal_device_get_quirks; null: none known */
+    char *quirks;           /* of the driver, see hal_device_get_quirks; null: none known */
+    const char *limited_by; /* takes a part of info's bindings and shared memory; null: nothing */
 };
 
 /* hal_device_open without its checks and without switching layers on, which layers/device_open.c

@@ -47,6 +47,22 @@ static hal_status fail_limit(const char *function, const hal_device *device,
                     device->index, (unsigned long long)value);
 }
 
+/* The same of what a layer takes a part of. */
+static hal_status fail_limit_shared(const char *function, const hal_device *device,
+                                    const hal_ir_kernel *ir, const char *what, uint64_t limit,
+                                    uint64_t value)
+{
+    if (!device->limited_by) {
+        return fail_limit(function, device, ir, what, limit, value);
+    }
+    return hal_fail(HAL_ERROR_UNSUPPORTED,
+                    "%s: kernel %s: expected at most %llu %s on %s:%u, of which %s takes the "
+                    "others, got %llu",
+                    function, ir->names + ir->name, (unsigned long long)limit, what,
+                    device->plugin->name, device->index, device->limited_by,
+                    (unsigned long long)value);
+}
+
 static hal_status check_limits(const char *function, const hal_device *device,
                                const hal_ir_kernel *ir)
 {
@@ -73,8 +89,8 @@ static hal_status check_limits(const char *function, const hal_device *device,
         shared += size * ir->memories[i].count;
     }
     if (shared > info->shared_bytes) {
-        return fail_limit(function, device, ir, "bytes of shared memory", info->shared_bytes,
-                          shared);
+        return fail_limit_shared(function, device, ir, "bytes of shared memory", info->shared_bytes,
+                                 shared);
     }
     const uint64_t iterations = hal_ir_loop_iterations(ir);
     if (info->max_loop_iterations != 0 && iterations > info->max_loop_iterations) {
@@ -86,7 +102,8 @@ static hal_status check_limits(const char *function, const hal_device *device,
                         device->plugin->name, device->index, (unsigned long long)iterations);
     }
     return ir->binding_count > info->max_bindings
-               ? fail_limit(function, device, ir, "bindings", info->max_bindings, ir->binding_count)
+               ? fail_limit_shared(function, device, ir, "bindings", info->max_bindings,
+                                   ir->binding_count)
                : HAL_OK;
 }
 
@@ -167,6 +184,9 @@ static hal_status kernel_create_verified(const creation *how, hal_device *device
     }
     dump_ir("as built", ir);
     hal_ir_kernel *legal = NULL;
+    if (device->limited_by) { /* names the layer, which the legaliser does not know */
+        HAL_TRY(check_limits(how->function, device, ir));
+    }
     HAL_TRY(hal_ir_legalise(ir, &device->info, &legal));
     dump_ir("legalised", legal);
     const hal_status status = kernel_create_legal(how, device, ir, legal, kernel);

@@ -39,18 +39,6 @@ static hal_ir_value parameter_value(hal_ir_instrumentation *s, hal_ir_parameter_
     return *value;
 }
 
-/* The number of a new site. */
-static uint32_t site_add(hal_ir_instrumentation *s, hal_ir_fault fault, uint32_t memory)
-{
-    hal_ir_instrumented *made = s->made;
-    if (!HAL_ARRAY_RESERVE(made->sites, s->site_capacity, (uint64_t)made->site_count + 1)) {
-        instrumentation_out_of_memory(s);
-        return 0;
-    }
-    made->sites[made->site_count] = (hal_ir_site){s->index, memory, fault};
-    return made->site_count++;
-}
-
 /* Takes shared memory of the device for an array of words. False where no room is left. */
 static bool shared_take(hal_ir_instrumentation *s, uint64_t bytes)
 {
@@ -116,6 +104,11 @@ const char *hal_ir_fault_text(hal_ir_fault fault)
     return texts[fault];
 }
 
+hal_ir_value hal_ir_dispatch_name(hal_ir_instrumentation *s)
+{
+    return parameter_value(s, HAL_IR_PARAMETER_DISPATCH, 0);
+}
+
 hal_ir_value hal_ir_element_count(hal_ir_instrumentation *s, uint32_t memory, hal_type type)
 {
     if (hal_ir_is_shared(s->from, memory)) {
@@ -161,6 +154,11 @@ static hal_ir_value shadow_count(hal_ir_instrumentation *s, hal_ir_shadow_kind k
         memory);
 }
 
+hal_ir_value hal_ir_shadow_place(hal_ir_instrumentation *s, uint32_t memory)
+{
+    return parameter_value(s, HAL_IR_PARAMETER_PLACE, memory);
+}
+
 hal_ir_value hal_ir_shadow_exists(hal_ir_instrumentation *s, hal_ir_shadow_kind kind,
                                   uint32_t memory)
 {
@@ -183,14 +181,25 @@ hal_ir_value hal_ir_and_maybe(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
     return y == HAL_IR_NONE ? x : hal_ir_and(b, x, y);
 }
 
-void hal_ir_report_fault(hal_ir_instrumentation *s, hal_ir_fault fault, hal_ir_value wrong,
-                         uint32_t memory, hal_ir_value index, hal_ir_value x, hal_ir_value y)
+uint32_t hal_ir_site_add(hal_ir_instrumentation *s, hal_ir_fault fault, uint32_t memory)
+{
+    hal_ir_instrumented *made = s->made;
+    if (!HAL_ARRAY_RESERVE(made->sites, s->site_capacity, (uint64_t)made->site_count + 1)) {
+        instrumentation_out_of_memory(s);
+        return 0;
+    }
+    made->sites[made->site_count] = (hal_ir_site){s->index, memory, fault};
+    return made->site_count++;
+}
+
+void hal_ir_report_at(hal_ir_instrumentation *s, hal_ir_value number, hal_ir_value wrong,
+                      hal_ir_value index, hal_ir_value x, hal_ir_value y)
 {
     hal_ir_builder *b = s->b;
     const hal_ir_memory_id reports = s->from->binding_count;
     const hal_ir_value one = hal_ir_u32(b, 1), zero = hal_ir_u32(b, 0);
-    const hal_ir_value site = hal_ir_u32(b, (site_add(s, fault, memory) + 1) * HAL_IR_REPORT_WORDS);
     hal_ir_if(b, wrong);
+    const hal_ir_value site = hal_ir_mul(b, number, hal_ir_u32(b, HAL_IR_REPORT_WORDS));
     const hal_ir_value before =
         hal_ir_atomic(b, HAL_IR_ATOMIC_ADD, reports, site, HAL_IR_NONE, one, HAL_IR_NONE);
     hal_ir_if(b, hal_ir_eq(b, before, zero));
@@ -199,14 +208,14 @@ void hal_ir_report_fault(hal_ir_instrumentation *s, hal_ir_fault fault, hal_ir_v
     hal_ir_value_words(b, index, index_words);
     hal_ir_value_words(b, x, x_words);
     hal_ir_value_words(b, y, y_words);
-    const hal_ir_value words[12] = {parameter_value(s, HAL_IR_PARAMETER_DISPATCH, 0),
+    const hal_ir_value words[12] = {hal_ir_dispatch_name(s),
                                     hal_ir_id(b, HAL_IR_GROUP_ID, 0),
                                     hal_ir_id(b, HAL_IR_GROUP_ID, 1),
                                     hal_ir_id(b, HAL_IR_GROUP_ID, 2),
                                     hal_ir_item_number(b, s->from->group_size),
                                     index_words[0],
                                     index_words[1],
-                                    zero,
+                                    hal_ir_u32(b, s->index),
                                     x_words[0],
                                     x_words[1],
                                     y_words[0],
@@ -217,4 +226,11 @@ void hal_ir_report_fault(hal_ir_instrumentation *s, hal_ir_fault fault, hal_ir_v
     }
     hal_ir_end(b);
     hal_ir_end(b);
+}
+
+void hal_ir_report_fault(hal_ir_instrumentation *s, hal_ir_fault fault, hal_ir_value wrong,
+                         uint32_t memory, hal_ir_value index, hal_ir_value x, hal_ir_value y)
+{
+    const uint32_t number = hal_ir_site_add(s, fault, memory) + 1;
+    hal_ir_report_at(s, hal_ir_u32(s->b, number), wrong, index, x, y);
 }

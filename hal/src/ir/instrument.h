@@ -55,8 +55,8 @@ typedef struct hal_ir_report {
     uint32_t dispatch; /* HAL_IR_PARAMETER_DISPATCH */
     uint32_t group[3];
     uint32_t item;     /* in the group, counted x first, then y, then z */
-    uint32_t index[2]; /* or the result, of a NaN */
-    uint32_t reserved_word;
+    uint32_t index[2]; /* or HAL_IR_ORIGIN_*, of a NaN */
+    uint32_t record;   /* that reports */
     uint32_t values[2][2];
 } hal_ir_report;
 
@@ -66,13 +66,14 @@ typedef enum hal_ir_parameter_kind {
     HAL_IR_PARAMETER_COUNT_64, /* U64: elements of a binding */
     HAL_IR_PARAMETER_WRITTEN,  /* U32: elements that its shadow has, 0 without one */
     HAL_IR_PARAMETER_ACCESSED, /* the same */
+    HAL_IR_PARAMETER_PLACE,    /* U32: its first word among those of ACCESSED */
     HAL_IR_PARAMETER_KINDS
 } hal_ir_parameter_kind;
 
 /* A shadow: a binding that says of each element of another binding
  *  WRITTEN: whether it was ever written: bytes of 1, as many as it has, in the same places;
  *  ACCESSED: who accessed it in this dispatch: words of U32, zeros before, HAL_IR_ACCESS_WORDS for
- *            an element. */
+ *            an element. All bindings of a kernel share one, from HAL_IR_PARAMETER_PLACE on. */
 typedef enum hal_ir_shadow_kind {
     HAL_IR_SHADOW_WRITTEN,
     HAL_IR_SHADOW_ACCESSED,
@@ -88,9 +89,16 @@ typedef enum hal_ir_shadow_kind {
 #define HAL_IR_ACCESS_WHO(word) ((word) & ((1u << HAL_IR_ACCESS_WHO_BITS) - 1))
 #define HAL_IR_ACCESS_BY_SEVERAL(word) ((word) >> 30 == 2)
 
+/* The index of a NaN's report: which NaN or infinity it was, of which site (its number and 1), and
+ * whether the values are those of another work-item. */
+#define HAL_IR_ORIGIN_SITE UINT32_C(0x001fffff)
+#define HAL_IR_ORIGIN_OF_OTHER UINT32_C(0x00200000)
+#define HAL_IR_ORIGIN_NAN UINT32_C(0x00400000)
+#define HAL_IR_ORIGIN_NEGATIVE UINT32_C(0x80000000)
+
 typedef struct hal_ir_shadow {
     hal_ir_shadow_kind kind;
-    uint32_t binding;
+    uint32_t binding; /* of WRITTEN */
 } hal_ir_shadow;
 
 /* A scalar that a dispatch of the kernel with checks has after those of the kernel without. */
@@ -125,7 +133,7 @@ const char *hal_ir_fault_text(hal_ir_fault fault);
 
 /* ---- For passes ---- */
 
-enum { HAL_IR_PASSES = 5 };
+enum { HAL_IR_PASSES = 5, HAL_IR_FACTS = 5 };
 
 typedef struct hal_ir_instrumentation {
     hal_ir_rewrite rewrite;
@@ -143,7 +151,8 @@ typedef struct hal_ir_instrumentation {
     hal_ir_value is_present;
     hal_ir_value *present; /* the same of each record's result */
     uint8_t *chosen; /* whether a record's result is used, and only as what a SELECT chooses */
-    /* For each pass one value for each record of `from`, and HAL_IR_MAX_SHARED more; NONE first. */
+    /* For each pass HAL_IR_FACTS values for each record of `from`, and HAL_IR_MAX_SHARED + 2 more;
+     * NONE first. */
     hal_ir_value *facts[HAL_IR_PASSES];
 } hal_ir_instrumentation;
 
@@ -159,6 +168,10 @@ typedef struct hal_ir_pass {
 
 extern const hal_ir_pass hal_ir_pass_bounds, hal_ir_pass_math, hal_ir_pass_nan, hal_ir_pass_race,
     hal_ir_pass_init;
+
+/* The name of the dispatch, U32; never HAL_IR_NO_DISPATCH. */
+#define HAL_IR_NO_DISPATCH UINT32_MAX
+hal_ir_value hal_ir_dispatch_name(hal_ir_instrumentation *s);
 
 /* The elements of memory `memory` of `from`, as U32 (at most UINT32_MAX) or U64. */
 hal_ir_value hal_ir_element_count(hal_ir_instrumentation *s, uint32_t memory, hal_type type);
@@ -177,6 +190,9 @@ hal_ir_value hal_ir_index_holds(hal_ir_builder *b, hal_ir_value index, int64_t o
 hal_ir_value hal_ir_shadow_exists(hal_ir_instrumentation *s, hal_ir_shadow_kind kind,
                                   uint32_t memory);
 
+/* The first word of a binding in ACCESSED, U32. */
+hal_ir_value hal_ir_shadow_place(hal_ir_instrumentation *s, uint32_t memory);
+
 /* Whether a shadow has the elements that the present record accesses in `memory` at `index`. */
 hal_ir_value hal_ir_shadow_holds(hal_ir_instrumentation *s, hal_ir_shadow_kind kind,
                                  uint32_t memory, hal_ir_value index, int64_t offset,
@@ -184,6 +200,13 @@ hal_ir_value hal_ir_shadow_holds(hal_ir_instrumentation *s, hal_ir_shadow_kind k
 
 /* `x` and, where it is not NONE, `y`. */
 hal_ir_value hal_ir_and_maybe(hal_ir_builder *b, hal_ir_value x, hal_ir_value y);
+
+/* The number of a new site of the present record. */
+uint32_t hal_ir_site_add(hal_ir_instrumentation *s, hal_ir_fault fault, uint32_t memory);
+
+/* Counts a fault of a site, by its number and 1, where `wrong` is true. */
+void hal_ir_report_at(hal_ir_instrumentation *s, hal_ir_value site, hal_ir_value wrong,
+                      hal_ir_value index, hal_ir_value x, hal_ir_value y);
 
 /* Counts a fault of the present record where `wrong` is true. `memory`: of `from`, or NONE. `index`
  * is an integer; `x` and `y` are scalars; each may be NONE. */

@@ -39,28 +39,40 @@ static bool shadow_type(const hal_device_info *info, hal_ir_shadow_kind kind, ha
     return *type != HAL_TYPE_U64 || (info->arithmetic_types & HAL_TYPE_BIT(HAL_TYPE_U64));
 }
 
-static void shadow_add(hal_ir_instrumentation *s, hal_ir_shadow_kind kind, uint32_t binding,
-                       const hal_device_info *info, added_bindings *added)
+/* The number of a new shadow; NONE without room. */
+static uint32_t shadow_make(hal_ir_instrumentation *s, hal_ir_shadow_kind kind, uint32_t binding,
+                            const hal_device_info *info, added_bindings *added)
 {
-    static const char *const names[] = {"written", "accessed"};
     hal_ir_instrumented *made = s->made;
     const uint32_t most =
         info->max_bindings < HAL_IR_MAX_BINDINGS ? info->max_bindings : HAL_IR_MAX_BINDINGS;
     hal_type type;
-    if (s->shadow[kind][binding] != HAL_IR_NONE) {
-        return;
-    }
     if (!shadow_type(info, kind, s->from->memories[binding].type, &type) ||
         s->from->binding_count + added->count >= most) {
-        made->unchecked++;
-        return;
+        return HAL_IR_NONE;
     }
-    s->shadow[kind][binding] = s->from->binding_count + added->count;
     made->shadows[made->shadow_count++] = (hal_ir_shadow){kind, binding};
-    snprintf(added->names[added->count], sizeof added->names[0], "sanitize_binding_%u_%s", binding,
-             names[kind]);
-    added->items[added->count] = (hal_ir_added){added->names[added->count], type};
-    added->count++;
+    char *name = added->names[added->count];
+    if (kind == HAL_IR_SHADOW_ACCESSED) {
+        snprintf(name, sizeof added->names[0], "sanitize_accessed");
+    } else {
+        snprintf(name, sizeof added->names[0], "sanitize_binding_%u_written", binding);
+    }
+    added->items[added->count] = (hal_ir_added){name, type};
+    return s->from->binding_count + added->count++;
+}
+
+static void shadow_add(hal_ir_instrumentation *s, hal_ir_shadow_kind kind, uint32_t binding,
+                       const hal_device_info *info, added_bindings *added)
+{
+    uint32_t *shadow = &s->shadow[kind][binding];
+    for (uint32_t i = 0; i < s->from->binding_count && kind == HAL_IR_SHADOW_ACCESSED; i++) {
+        *shadow = *shadow == HAL_IR_NONE ? s->shadow[kind][i] : *shadow;
+    }
+    if (*shadow == HAL_IR_NONE) {
+        *shadow = shadow_make(s, kind, binding, info, added);
+        s->made->unchecked += *shadow == HAL_IR_NONE;
+    }
 }
 
 /* The shadows that the checks need. A kernel that stores nothing has no races. */
@@ -74,11 +86,14 @@ static void shadows_add(hal_ir_instrumentation *s, uint32_t checks, const hal_de
                   plain_binding(from, &from->records[i]) != HAL_IR_NONE;
     }
     for (uint32_t i = 0; i < from->record_count; i++) {
-        const hal_ir_record *record = &from->records[i];
-        const uint32_t binding = plain_binding(from, record);
+        const uint32_t binding = plain_binding(from, &from->records[i]);
         if (binding != HAL_IR_NONE && stores && (checks & HAL_CHECK_RACE)) {
             shadow_add(s, HAL_IR_SHADOW_ACCESSED, binding, info, added);
         }
+    }
+    for (uint32_t i = 0; i < from->record_count; i++) {
+        const hal_ir_record *record = &from->records[i];
+        const uint32_t binding = plain_binding(from, record);
         if (binding != HAL_IR_NONE && (checks & HAL_CHECK_INIT)) {
             shadow_add(s, HAL_IR_SHADOW_WRITTEN, binding, info, added);
         }
@@ -126,7 +141,8 @@ static hal_status instrumentation_begin(hal_ir_instrumentation *s, const hal_ir_
     HAL_TRY(hal_ir_rewrite_begin(&s->rewrite, from, info, NULL, added.items));
     s->b = s->rewrite.to;
     HAL_TRY(chosen_find(s));
-    const size_t bytes = (from->record_count + HAL_IR_MAX_SHARED + 1) * sizeof *s->present;
+    const size_t bytes =
+        ((size_t)from->record_count * HAL_IR_FACTS + HAL_IR_MAX_SHARED + 2) * sizeof *s->present;
     s->present = malloc(bytes);
     if (!s->present) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "sanitize: no host memory");

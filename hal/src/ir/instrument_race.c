@@ -49,33 +49,123 @@ static hal_ir_value access_word(hal_ir_instrumentation *s, hal_ir_value interval
     return hal_ir_or(s->b, high, low);
 }
 
-/* Notes an access to one element. Returns whether it is a race; `before` is the word that was
- * there. */
-static hal_ir_value access_note(hal_ir_instrumentation *s, hal_ir_memory_id words,
-                                hal_ir_value index, hal_ir_value guard, bool is_write,
-                                hal_ir_value interval, hal_ir_value *before)
+/* Whether words are noted by a store and read again, without atomics, which cost a processor most.
+ * One thread has all work-items of a group there: of those that it runs together all but one find
+ * another one's word. Threads that access an element of a binding within some nanoseconds may miss
+ * each other. */
+static bool notes_are_plain(const hal_ir_instrumentation *s)
+{
+    return s->rewrite.info->kind == HAL_DEVICE_CPU || s->rewrite.info->kind == HAL_DEVICE_SOFTWARE;
+}
+
+/* Stores a word and reads it again, from an index that no compiler knows to be the same. */
+static hal_ir_value word_note(hal_ir_instrumentation *s, hal_ir_memory_id words, hal_ir_value index,
+                              hal_ir_value guard, hal_ir_value word)
+{
+    hal_ir_builder *b = s->b;
+    const hal_type type = hal_ir_type_of(b, index);
+    const hal_ir_value never =
+        hal_ir_eq(b, hal_ir_dispatch_name(s), hal_ir_u32(b, HAL_IR_NO_DISPATCH));
+    const hal_ir_value again = hal_ir_add(
+        b, index,
+        hal_ir_select(b, never, hal_ir_constant_of(b, type, 1), hal_ir_constant_of(b, type, 0)));
+    hal_ir_store_wide(b, words, index, 0, guard, word);
+    return hal_ir_load_wide(b, words, again, 0, 1, guard);
+}
+
+/* An access to one element of a shared array. */
+typedef struct shared_access {
+    hal_ir_memory_id words;
+    hal_ir_value index, guard; /* guard NONE: always */
+    bool is_write;
+    hal_ir_value interval;
+} shared_access;
+
+/* Whether a word is that of another work-item in the present interval. */
+static hal_ir_value word_is_other(hal_ir_instrumentation *s, const shared_access *access,
+                                  hal_ir_value word)
 {
     hal_ir_builder *b = s->b;
     const uint32_t bits = item_bits(s);
-    *before =
-        hal_ir_atomic(b, HAL_IR_ATOMIC_MAX, words, index, guard,
-                      access_word(s, interval, is_write ? KIND_WRITE : KIND_READ), HAL_IR_NONE);
-    const hal_ir_value kind = hal_ir_and(b, hal_ir_shr(b, *before, hal_ir_u32(b, bits)),
-                                         hal_ir_u32(b, (1 << KIND_BITS) - 1));
-    const hal_ir_value other = hal_ir_ne(b, hal_ir_and(b, *before, hal_ir_u32(b, (1u << bits) - 1)),
-                                         hal_ir_item_number(s->b, s->from->group_size));
-    const hal_ir_value is_now =
-        hal_ir_eq(b, hal_ir_shr(b, *before, hal_ir_u32(b, bits + KIND_BITS)), interval);
-    if (is_write) {
-        const hal_ir_value several = hal_ir_eq(b, kind, hal_ir_u32(b, KIND_SEVERAL));
-        return hal_ir_and(b, is_now, hal_ir_or(b, several, other));
+    const hal_ir_value other = hal_ir_ne(b, hal_ir_and(b, word, hal_ir_u32(b, (1u << bits) - 1)),
+                                         hal_ir_item_number(b, s->from->group_size));
+    return hal_ir_and(
+        b, other,
+        hal_ir_eq(b, hal_ir_shr(b, word, hal_ir_u32(b, bits + KIND_BITS)), access->interval));
+}
+
+static hal_ir_value word_is_kind(hal_ir_instrumentation *s, hal_ir_value word, uint32_t kind)
+{
+    hal_ir_builder *b = s->b;
+    const hal_ir_value of = hal_ir_and(b, hal_ir_shr(b, word, hal_ir_u32(b, item_bits(s))),
+                                       hal_ir_u32(b, (1 << KIND_BITS) - 1));
+    return hal_ir_eq(b, of, hal_ir_u32(b, kind));
+}
+
+/* Whether an access after that of the word is a race. */
+static hal_ir_value word_conflicts(hal_ir_instrumentation *s, const shared_access *access,
+                                   hal_ir_value word)
+{
+    hal_ir_builder *b = s->b;
+    const hal_ir_value other = word_is_other(s, access, word);
+    if (!access->is_write) {
+        return hal_ir_and(b, other, word_is_kind(s, word, KIND_WRITE));
     }
-    const hal_ir_value is_second =
-        hal_ir_and(b, hal_ir_and(b, is_now, other), hal_ir_eq(b, kind, hal_ir_u32(b, KIND_READ)));
-    hal_ir_atomic(b, HAL_IR_ATOMIC_MAX, words, index, hal_ir_and_maybe(b, is_second, guard),
-                  access_word(s, interval, KIND_SEVERAL), HAL_IR_NONE);
-    return hal_ir_and(b, hal_ir_and(b, is_now, other),
-                      hal_ir_eq(b, kind, hal_ir_u32(b, KIND_WRITE)));
+    const hal_ir_value is_now = hal_ir_eq(
+        b, hal_ir_shr(b, word, hal_ir_u32(b, item_bits(s) + KIND_BITS)), access->interval);
+    return hal_ir_or(b, other, hal_ir_and(b, is_now, word_is_kind(s, word, KIND_SEVERAL)));
+}
+
+/* Notes an access without atomics. */
+static hal_ir_value access_note_plain(hal_ir_instrumentation *s, const shared_access *access,
+                                      hal_ir_value *before)
+{
+    hal_ir_builder *b = s->b;
+    const hal_ir_value mine =
+        access_word(s, access->interval, access->is_write ? KIND_WRITE : KIND_READ);
+    const hal_ir_value seen =
+        hal_ir_load_wide(b, access->words, access->index, 0, 1, access->guard);
+    hal_ir_value word = mine;
+    if (!access->is_write) {
+        const hal_ir_value is_second =
+            hal_ir_and(b, word_is_other(s, access, seen), word_is_kind(s, seen, KIND_READ));
+        const hal_ir_value several = access_word(s, access->interval, KIND_SEVERAL);
+        word = hal_ir_select(b, is_second, several, hal_ir_max(b, mine, seen));
+    }
+    const hal_ir_value found = word_note(s, access->words, access->index, access->guard, word);
+    const hal_ir_value earlier = word_conflicts(s, access, seen);
+    hal_ir_value race = hal_ir_or(b, earlier, word_conflicts(s, access, found));
+    if (!access->is_write) {
+        const hal_ir_value together =
+            hal_ir_and(b, word_is_other(s, access, found), word_is_kind(s, found, KIND_READ));
+        hal_ir_store_wide(b, access->words, access->index, 0,
+                          hal_ir_and_maybe(b, together, access->guard),
+                          access_word(s, access->interval, KIND_SEVERAL));
+    }
+    *before = hal_ir_select(b, earlier, seen, found);
+    return hal_ir_and_maybe(b, race, access->guard);
+}
+
+/* Notes an access to one element. Returns whether it is a race; `before` is the word that was
+ * there. */
+static hal_ir_value access_note(hal_ir_instrumentation *s, const shared_access *access,
+                                hal_ir_value *before)
+{
+    hal_ir_builder *b = s->b;
+    if (notes_are_plain(s)) {
+        return access_note_plain(s, access, before);
+    }
+    const uint32_t kind = access->is_write ? KIND_WRITE : KIND_READ;
+    *before = hal_ir_atomic(b, HAL_IR_ATOMIC_MAX, access->words, access->index, access->guard,
+                            access_word(s, access->interval, kind), HAL_IR_NONE);
+    if (!access->is_write) {
+        const hal_ir_value is_second =
+            hal_ir_and(b, word_is_other(s, access, *before), word_is_kind(s, *before, KIND_READ));
+        hal_ir_atomic(b, HAL_IR_ATOMIC_MAX, access->words, access->index,
+                      hal_ir_and_maybe(b, is_second, access->guard),
+                      access_word(s, access->interval, KIND_SEVERAL), HAL_IR_NONE);
+    }
+    return word_conflicts(s, access, *before);
 }
 
 static void access_check(hal_ir_instrumentation *s, const hal_ir_value *facts, bool is_write)
@@ -103,7 +193,8 @@ static void access_check(hal_ir_instrumentation *s, const hal_ir_value *facts, b
                                                 hal_type_size(type) == 4 ? (uint32_t)offset
                                                                          : (uint64_t)offset));
         hal_ir_value one;
-        const hal_ir_value wrong = access_note(s, words, index, guard, is_write, interval, &one);
+        const shared_access access = {words, index, guard, is_write, interval};
+        const hal_ir_value wrong = access_note(s, &access, &one);
         before = race == HAL_IR_NONE ? one : hal_ir_select(b, wrong, one, before);
         race = race == HAL_IR_NONE ? wrong : hal_ir_or(b, race, wrong);
     }
@@ -143,7 +234,11 @@ static hal_ir_value binding_word(hal_ir_instrumentation *s, uint32_t memory, hal
     if (offset != 0) {
         index = hal_ir_add(b, index, hal_ir_constant_of(b, type, (uint64_t)offset & mask));
     }
-    return words == 1 ? index : hal_ir_mul(b, index, hal_ir_constant_of(b, type, words));
+    if (words != 1) {
+        index = hal_ir_mul(b, index, hal_ir_constant_of(b, type, words));
+    }
+    const hal_ir_value place = hal_ir_shadow_place(s, memory);
+    return hal_ir_add(b, index, type == HAL_TYPE_U32 ? place : hal_ir_cast(b, type, place));
 }
 
 /* What a write of a value has in the bits of the hash; 0 for a read, of NONE. */
@@ -170,6 +265,79 @@ typedef struct binding_access {
     hal_ir_value guard, who;
 } binding_access;
 
+/* The word of an access to a binding. */
+static hal_ir_value binding_mine(hal_ir_instrumentation *s, const binding_access *access)
+{
+    hal_ir_builder *b = s->b;
+    const uint32_t kind = access->value == HAL_IR_NONE ? KIND_READ : KIND_WRITE;
+    const hal_ir_value mark = hal_ir_u32(b, (kind + 1) << KIND_SHIFT);
+    return hal_ir_or(b, hal_ir_or(b, access->who, mark), hash_of(s, access->value));
+}
+
+static hal_ir_value binding_is_kind(hal_ir_instrumentation *s, hal_ir_value word, uint32_t kind)
+{
+    return hal_ir_eq(s->b, hal_ir_shr(s->b, word, hal_ir_u32(s->b, KIND_SHIFT)),
+                     hal_ir_u32(s->b, kind + 1));
+}
+
+/* Whether a word, which may be 0, is another work-item's than `mine`. */
+static hal_ir_value binding_is_other(hal_ir_instrumentation *s, hal_ir_value word,
+                                     hal_ir_value mine)
+{
+    hal_ir_builder *b = s->b;
+    const hal_ir_value differs = hal_ir_xor(b, word, mine);
+    return hal_ir_ne(b, hal_ir_and(b, differs, hal_ir_u32(b, (1u << WHO_BITS) - 1)),
+                     hal_ir_u32(b, 0));
+}
+
+/* Whether an access after that of the word is a race. Of two writes the kinds are equal, so only
+ * the hashes may differ above the numbers. */
+static hal_ir_value binding_conflicts(hal_ir_instrumentation *s, const binding_access *access,
+                                      hal_ir_value word, hal_ir_value mine)
+{
+    hal_ir_builder *b = s->b;
+    const hal_ir_value zero = hal_ir_u32(b, 0);
+    const hal_ir_value other = binding_is_other(s, word, mine);
+    if (access->value == HAL_IR_NONE) {
+        return hal_ir_and(b, other, binding_is_kind(s, word, KIND_WRITE));
+    }
+    const hal_ir_value high = hal_ir_shr(b, hal_ir_xor(b, word, mine), hal_ir_u32(b, WHO_BITS));
+    const hal_ir_value is_else = hal_ir_and(b, other, hal_ir_ne(b, high, zero));
+    return hal_ir_or(b, binding_is_kind(s, word, KIND_SEVERAL),
+                     hal_ir_and(b, is_else, hal_ir_ne(b, word, zero)));
+}
+
+/* Notes an access without atomics. */
+static hal_ir_value binding_note_plain(hal_ir_instrumentation *s, const binding_access *access,
+                                       hal_ir_value *before)
+{
+    hal_ir_builder *b = s->b;
+    const bool is_write = access->value != HAL_IR_NONE;
+    const hal_ir_value mine = binding_mine(s, access), guard = access->guard;
+    const hal_ir_value several = hal_ir_u32(b, (KIND_SEVERAL + 1u) << KIND_SHIFT);
+    const hal_ir_value seen = hal_ir_load_wide(b, access->words, access->word, 0, 1, guard);
+    const hal_ir_value earlier = binding_conflicts(s, access, seen, mine);
+    hal_ir_value word = mine;
+    hal_ir_value changes = guard;
+    if (!is_write) {
+        const hal_ir_value is_second =
+            hal_ir_and(b, binding_is_other(s, seen, mine), binding_is_kind(s, seen, KIND_READ));
+        word = hal_ir_select(b, is_second, several, mine);
+        changes = hal_ir_and(b, changes, hal_ir_lt(b, seen, several));
+    }
+    const hal_ir_value found = word_note(s, access->words, access->word, changes, word);
+    hal_ir_value race = hal_ir_and(b, changes, binding_conflicts(s, access, found, mine));
+    if (!is_write) {
+        const hal_ir_value together =
+            hal_ir_and(b, binding_is_other(s, found, mine), binding_is_kind(s, found, KIND_READ));
+        hal_ir_store_wide(b, access->words, access->word, 0, hal_ir_and(b, changes, together),
+                          several);
+    }
+    race = hal_ir_or(b, race, hal_ir_and(b, guard, earlier));
+    *before = hal_ir_select(b, earlier, seen, found);
+    return race;
+}
+
 /* Notes an access, whose word most accesses need not change. Returns whether it is a race;
  * `before`: the word that was there. */
 static hal_ir_value binding_note(hal_ir_instrumentation *s, const binding_access *access,
@@ -177,12 +345,11 @@ static hal_ir_value binding_note(hal_ir_instrumentation *s, const binding_access
 {
     hal_ir_builder *b = s->b;
     const bool is_write = access->value != HAL_IR_NONE;
-    const hal_ir_value mark =
-        hal_ir_u32(b, (is_write ? KIND_WRITE + 1u : KIND_READ + 1u) << KIND_SHIFT);
-    const hal_ir_value mine =
-        hal_ir_or(b, hal_ir_or(b, access->who, mark), hash_of(s, access->value));
+    if (notes_are_plain(s)) {
+        return binding_note_plain(s, access, before);
+    }
+    const hal_ir_value mine = binding_mine(s, access), guard = access->guard;
     const hal_ir_value several = hal_ir_u32(b, (KIND_SEVERAL + 1u) << KIND_SHIFT);
-    const hal_ir_value guard = access->guard;
     const hal_ir_value seen = hal_ir_load_wide(b, access->words, access->word, 0, 1, guard);
     hal_ir_value changes = hal_ir_and(b, guard, hal_ir_ne(b, seen, mine));
     if (!is_write) {
@@ -191,25 +358,16 @@ static hal_ir_value binding_note(hal_ir_instrumentation *s, const binding_access
     const hal_ir_value old = hal_ir_atomic(b, HAL_IR_ATOMIC_MAX, access->words, access->word,
                                            changes, mine, HAL_IR_NONE);
     *before = hal_ir_select(b, changes, old, seen);
-    const hal_ir_value differs = hal_ir_xor(b, *before, mine);
-    const hal_ir_value other =
-        hal_ir_ne(b, hal_ir_and(b, differs, hal_ir_u32(b, (1u << WHO_BITS) - 1)), hal_ir_u32(b, 0));
-    const hal_ir_value kind = hal_ir_shr(b, *before, hal_ir_u32(b, KIND_SHIFT));
+    const hal_ir_value conflicts = binding_conflicts(s, access, *before, mine);
     if (is_write) {
-        /* Of two writes the kinds are equal, so only the hashes may differ above the numbers. */
-        const hal_ir_value by_several = hal_ir_eq(b, kind, hal_ir_u32(b, KIND_SEVERAL + 1u));
-        const hal_ir_value is_else = hal_ir_and(
-            b, other,
-            hal_ir_ne(b, hal_ir_shr(b, differs, hal_ir_u32(b, WHO_BITS)), hal_ir_u32(b, 0)));
-        const hal_ir_value by_other = hal_ir_and(b, is_else, hal_ir_ne(b, kind, hal_ir_u32(b, 0)));
-        return hal_ir_and(b, changes, hal_ir_or(b, by_several, by_other));
+        return hal_ir_and(b, changes, conflicts);
     }
-    const hal_ir_value is_second = hal_ir_and(b, hal_ir_and(b, changes, other),
-                                              hal_ir_eq(b, kind, hal_ir_u32(b, KIND_READ + 1u)));
+    const hal_ir_value is_second =
+        hal_ir_and(b, hal_ir_and(b, changes, binding_is_other(s, *before, mine)),
+                   binding_is_kind(s, *before, KIND_READ));
     hal_ir_atomic(b, HAL_IR_ATOMIC_MAX, access->words, access->word, is_second, several,
                   HAL_IR_NONE);
-    return hal_ir_and(b, hal_ir_and(b, guard, other),
-                      hal_ir_eq(b, kind, hal_ir_u32(b, KIND_WRITE + 1u)));
+    return hal_ir_and(b, guard, conflicts);
 }
 
 static void binding_check(hal_ir_instrumentation *s, const hal_ir_value *facts, uint32_t memory,

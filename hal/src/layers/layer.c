@@ -200,6 +200,10 @@ static void buffer_mapped(const hal_buffer *buffer)
     if (layer_is_on(HAL_LAYER_VALIDATE)) {
         hal_validate_buffer_mapped(buffer);
     }
+    if (layer_is_on(HAL_LAYER_SANITIZE)) {
+        hal_sanitize_host_access(
+            &(hal_range){(hal_buffer *)buffer, 0, hal_buffer_get_bytes(buffer)}, HAL_ACCESS_WRITE);
+    }
 }
 
 static void buffer_unmapped(const hal_buffer *buffer)

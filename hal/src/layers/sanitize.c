@@ -67,12 +67,14 @@ static void device_opened(hal_device *device)
     }
     made->device = device;
     made->info = device->info;
-    const uint32_t parts = 1u + ((checks & HAL_CHECK_RACE) != 0) + ((checks & HAL_CHECK_INIT) != 0);
+    const uint32_t races = (checks & HAL_CHECK_RACE) != 0, inits = (checks & HAL_CHECK_INIT) != 0;
+    uint32_t *max_bindings = &device->info.max_bindings;
     made->has_shadows = (checks & HAL_CHECK_INIT) != 0;
     made->has_zones = (checks & HAL_CHECK_BOUNDS) != 0;
-    device->info.max_bindings -= device->info.max_bindings > 1 ? 1 : 0;
-    device->info.max_bindings /= device->info.max_bindings >= parts ? parts : 1;
-    device->info.shared_bytes /= parts;
+    *max_bindings -= *max_bindings > 1 + races ? 1 + races : 0;
+    *max_bindings /= *max_bindings >= 1 + inits ? 1 + inits : 1;
+    device->info.shared_bytes /= 1 + races + inits;
+    device->limited_by = "HAL_SANITIZE";
 }
 
 static void device_closing(const hal_device *device)

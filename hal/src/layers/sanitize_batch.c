@@ -13,7 +13,7 @@ typedef struct batch_copy {
     hal_recording *copy;
 } batch_copy;
 
-/* Where the words of a binding begin among those of a dispatch. */
+/* Where the words of a binding begin among those of a dispatch, in bytes. */
 typedef struct words_place {
     uint64_t offset;
     bool has_words;
@@ -69,9 +69,10 @@ static uint64_t words_per_byte(hal_type type)
 
 /* Finds the places of words: memory of which a binding is written has words for all its bindings,
  * so that two bindings of the same bytes have the same words. Those whose elements are of another
- * size than the first one's have none. Returns the bytes of all words. */
+ * size than the first one's have none, as those beyond `most` bytes. Returns the bytes of all
+ * words. */
 static uint64_t words_place_all(const hal_sanitize_kernel *kernel, const hal_binding *bindings,
-                                words_place places[HAL_IR_MAX_BINDINGS])
+                                uint64_t most, words_place places[HAL_IR_MAX_BINDINGS])
 {
     const hal_ir_kernel *built = kernel->built;
     bool is_done[HAL_IR_MAX_BINDINGS] = {false};
@@ -90,34 +91,34 @@ static uint64_t words_place_all(const hal_sanitize_kernel *kernel, const hal_bin
                 end = other > end ? other : end;
             }
         }
+        const uint64_t bytes = ((end - begin) * words_per_byte(type) + 255) / 256 * 256;
+        const bool fits = end - begin <= most / 8 && bytes <= most - total;
         for (uint32_t i = 0; i < built->binding_count; i++) {
             if (bindings[i].memory == bindings[w].memory && !is_done[i]) {
+                const bool is_same = hal_type_size(built->memories[i].type) == hal_type_size(type);
                 is_done[i] = true;
                 places[i].offset = total + (bindings[i].offset - begin) * words_per_byte(type);
-                places[i].has_words = hal_type_size(built->memories[i].type) == hal_type_size(type);
+                places[i].has_words = fits && is_same;
             }
         }
-        total += ((end - begin) * words_per_byte(type) + 255) / 256 * 256;
+        total += fits ? bytes : 0;
     }
     return total;
 }
 
-/* What the shadow of a binding is in this dispatch; without memory: the binding is not checked. */
-static hal_binding shadow_binding(const hal_sanitize_kernel *kernel, const hal_ir_shadow *shadow,
-                                  const hal_binding *binding, hal_plugin_memory *words,
-                                  const words_place *place)
+/* What a shadow is in this dispatch; without memory: the binding is not checked. `words`: those of
+ * all bindings. */
+static hal_binding shadow_binding(const hal_ir_shadow *shadow, const hal_binding *bindings,
+                                  hal_binding words)
 {
-    const hal_type type = kernel->built->memories[shadow->binding].type;
-    if (shadow->kind == HAL_IR_SHADOW_WRITTEN) {
-        const hal_sanitize_memory *memory = hal_sanitize_memory_find(binding->memory);
-        return (hal_binding){.memory = memory ? memory->shadow : NULL,
-                             .offset = binding->offset,
-                             .length = binding->length,
-                             .access = HAL_ACCESS_READ_WRITE};
+    if (shadow->kind == HAL_IR_SHADOW_ACCESSED) {
+        return words;
     }
-    return (hal_binding){.memory = place->has_words ? words : NULL,
-                         .offset = place->offset,
-                         .length = binding->length * words_per_byte(type),
+    const hal_binding *binding = &bindings[shadow->binding];
+    const hal_sanitize_memory *memory = hal_sanitize_memory_find(binding->memory);
+    return (hal_binding){.memory = memory ? memory->shadow : NULL,
+                         .offset = binding->offset,
+                         .length = binding->length,
                          .access = HAL_ACCESS_READ_WRITE};
 }
 
@@ -125,17 +126,24 @@ static bool is_checked_by(const hal_ir_instrumented *checked, const hal_binding 
                           hal_ir_shadow_kind kind, uint32_t binding)
 {
     for (uint32_t i = 0; i < checked->shadow_count; i++) {
-        if (checked->shadows[i].kind == kind && checked->shadows[i].binding == binding) {
+        const hal_ir_shadow *shadow = &checked->shadows[i];
+        if (shadow->kind == kind &&
+            (kind == HAL_IR_SHADOW_ACCESSED || shadow->binding == binding)) {
             return added[1 + i].access != 0;
         }
     }
     return false;
 }
 
-/* `added`: the bindings that follow those of the program. */
+/* The bindings that follow those of a program's dispatch, and the places of words. */
+typedef struct added_bindings {
+    hal_binding items[HAL_IR_MAX_BINDINGS];
+    words_place places[HAL_IR_MAX_BINDINGS];
+} added_bindings;
+
 static uint64_t parameter_value(const hal_ir_parameter *parameter,
                                 const hal_sanitize_kernel *kernel, const hal_binding *bindings,
-                                const hal_binding *added, uint32_t number)
+                                const added_bindings *added, uint32_t number)
 {
     if (parameter->kind == HAL_IR_PARAMETER_DISPATCH) {
         return number;
@@ -148,15 +156,21 @@ static uint64_t parameter_value(const hal_ir_parameter *parameter,
     if (parameter->kind == HAL_IR_PARAMETER_COUNT_64) {
         return count;
     }
+    const words_place *place = &added->places[parameter->binding];
+    if (parameter->kind == HAL_IR_PARAMETER_PLACE) {
+        return place->offset / 4;
+    }
     if (parameter->kind != HAL_IR_PARAMETER_COUNT &&
-        !is_checked_by(&kernel->checked, added, kind, parameter->binding)) {
+        (!is_checked_by(&kernel->checked, added->items, kind, parameter->binding) ||
+         (kind == HAL_IR_SHADOW_ACCESSED && !place->has_words))) {
         return 0;
     }
     return count > UINT32_MAX ? UINT32_MAX : count;
 }
 
 static void parameters_set(uint8_t *scalars, const hal_sanitize_kernel *kernel,
-                           const hal_binding *bindings, const hal_binding *added, uint32_t number)
+                           const hal_binding *bindings, const added_bindings *added,
+                           uint32_t number)
 {
     for (uint32_t i = 0; i < kernel->checked.parameter_count; i++) {
         const hal_ir_parameter *parameter = &kernel->checked.parameters[i];
@@ -173,29 +187,30 @@ static void parameters_set(uint8_t *scalars, const hal_sanitize_kernel *kernel,
 /* The bindings after the program's: the reports and the shadows. Where a binding has no shadow, the
  * reports take its place, and its access is 0 here. Returns whether words were cleared first. */
 static hal_status bindings_add(const batch_copy *s, const hal_sanitize_kernel *kernel,
-                               const hal_binding *bindings, hal_binding *added, bool *has_words)
+                               const hal_binding *bindings, added_bindings *added, bool *has_words)
 {
-    words_place places[HAL_IR_MAX_BINDINGS] = {{0}};
     const hal_ir_instrumented *checked = &kernel->checked;
+    const uint64_t max_binding = s->device->info.max_binding;
+    const uint64_t most = max_binding < UINT64_C(1) << 34 ? max_binding : UINT64_C(1) << 34;
     bool wants_words = false;
     for (uint32_t i = 0; i < checked->shadow_count; i++) {
         wants_words |= checked->shadows[i].kind == HAL_IR_SHADOW_ACCESSED;
     }
-    const uint64_t bytes = wants_words ? words_place_all(kernel, bindings, places) : 0;
+    const uint64_t bytes = wants_words ? words_place_all(kernel, bindings, most, added->places) : 0;
     hal_plugin_memory *words =
         bytes > 0 ? hal_sanitize_users_take(s->device, s->queue, bytes) : NULL;
-    added[0] = (hal_binding){.memory = kernel->reports.memory,
-                             .offset = kernel->reports.offset,
-                             .length = kernel->reports.bytes,
-                             .access = HAL_ACCESS_READ_WRITE};
+    const hal_binding all_words = {
+        .memory = words, .length = bytes, .access = HAL_ACCESS_READ_WRITE};
+    added->items[0] = (hal_binding){.memory = kernel->reports.memory,
+                                    .offset = kernel->reports.offset,
+                                    .length = kernel->reports.bytes,
+                                    .access = HAL_ACCESS_READ_WRITE};
     for (uint32_t i = 0; i < checked->shadow_count; i++) {
-        const uint32_t of = checked->shadows[i].binding;
-        added[1 + i] =
-            shadow_binding(kernel, &checked->shadows[i], &bindings[of], words, &places[of]);
-        if (!added[1 + i].memory || added[1 + i].length == 0 ||
-            added[1 + i].length > s->device->info.max_binding) {
-            added[1 + i] = added[0];
-            added[1 + i].access = 0;
+        hal_binding *item = &added->items[1 + i];
+        *item = shadow_binding(&checked->shadows[i], bindings, all_words);
+        if (!item->memory || item->length == 0 || item->length > max_binding) {
+            *item = added->items[0];
+            item->access = 0;
         }
     }
     *has_words = words != NULL;
@@ -210,9 +225,9 @@ static hal_status dispatch_copy(const batch_copy *s, const hal_command *command,
     const hal_binding *bindings = s->batch->bindings + command->binding_first;
     const uint32_t own = kernel->built->binding_count, more = 1 + kernel->checked.shadow_count;
     const uint32_t room = (kernel->scalar_bytes + 7) & ~7u;
-    hal_binding added[HAL_IR_MAX_BINDINGS];
+    added_bindings added = {0};
     bool has_words;
-    HAL_TRY(bindings_add(s, kernel, bindings, added, &has_words));
+    HAL_TRY(bindings_add(s, kernel, bindings, &added, &has_words));
     HAL_TRY(hal_recording_reserve(copy, 1, command->binding_count + more, room));
     hal_command *made = command_add(copy, *command);
     made->scalar_bytes = (uint16_t)kernel->scalar_bytes;
@@ -221,7 +236,7 @@ static hal_status dispatch_copy(const batch_copy *s, const hal_command *command,
         binding_add(copy, made, bindings[i]);
     }
     for (uint32_t i = 0; i < more; i++) {
-        hal_binding binding = added[i];
+        hal_binding binding = added.items[i];
         binding.access = HAL_ACCESS_READ_WRITE;
         binding_add(copy, made, binding);
     }
@@ -231,7 +246,7 @@ static hal_status dispatch_copy(const batch_copy *s, const hal_command *command,
     const uint32_t given =
         command->scalar_bytes < kernel->scalar_bytes ? command->scalar_bytes : kernel->scalar_bytes;
     scalars_append(copy, s->batch->scalars + command->scalar_first, given, room);
-    parameters_set(copy->scalars + made->scalar_first, kernel, bindings, added, number);
+    parameters_set(copy->scalars + made->scalar_first, kernel, bindings, &added, number);
     return HAL_OK;
 }
 

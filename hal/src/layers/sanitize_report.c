@@ -143,6 +143,11 @@ static void text_add_other(hal_text *text, const hal_ir_kernel *built, const hal
     }
 }
 
+static const char *result_text(uint32_t origin)
+{
+    return origin & HAL_IR_ORIGIN_NAN ? "nan" : origin & HAL_IR_ORIGIN_NEGATIVE ? "-inf" : "inf";
+}
+
 /* The values that the fault is about. */
 static void text_add_values(hal_text *text, const hal_ir_kernel *built, const hal_ir_site *site,
                             const hal_ir_report *report)
@@ -165,13 +170,17 @@ static void text_add_values(hal_text *text, const hal_ir_kernel *built, const ha
         hal_text_add(text, ", value ");
         hal_ir_add_value_text(text, built->records[record->c].type, report->values[0]);
     } else if (site->memory == HAL_IR_NONE) {
-        if (site->fault == HAL_IR_FAULT_NAN) {
-            hal_text_add(text, ", result ");
-            hal_ir_add_value_text(text, record->type, report->index);
+        const bool is_nan = site->fault == HAL_IR_FAULT_NAN;
+        if (is_nan) {
+            hal_text_add(text, ", result %s", result_text(report->index[0]));
         }
-        for (uint32_t i = 0; i < count && i < 2; i++) {
+        const bool has_values = !is_nan || !(report->index[0] & HAL_IR_ORIGIN_OF_OTHER);
+        for (uint32_t i = 0; has_values && i < count && i < 2; i++) {
             hal_text_add(text, i == 0 ? ", of " : " and ");
             hal_ir_add_value_text(text, built->records[operands[i]].type, report->values[i]);
+        }
+        if (is_nan) {
+            hal_text_add(text, ", which record %u stores", report->record);
         }
     }
 }

@@ -18,10 +18,19 @@ hal_sanitize_memory *hal_sanitize_memory_find(const hal_plugin_memory *memory)
     return memory ? hal_map_get(&memory_of, hal_map_key(memory)) : NULL;
 }
 
+/* Memory of the layer. At most a quarter of the device's at once: a processor would find out while
+ * the memory is written, and end the process. */
+static bool memory_take(const hal_sanitize_device *device, uint64_t bytes,
+                        hal_plugin_memory **memory)
+{
+    const hal_device *on = device->device;
+    return (on->info.memory_bytes == 0 || bytes <= on->info.memory_bytes / 4) &&
+           on->plugin->memory_allocate(on->handle, HAL_MEMORY_DEVICE, bytes, memory) == HAL_OK;
+}
+
 hal_sanitize_memory *hal_sanitize_memory_made(hal_sanitize_device *device,
                                               hal_plugin_memory *memory, uint64_t bytes)
 {
-    const hal_plugin_entries *plugin = device->device->plugin;
     hal_sanitize_memory *made = calloc(1, sizeof *made);
     if (!made || !hal_map_put(&memory_of, hal_map_key(memory), made)) {
         free(made);
@@ -31,8 +40,7 @@ hal_sanitize_memory *hal_sanitize_memory_made(hal_sanitize_device *device,
     made->device = device;
     made->memory = memory;
     made->bytes = bytes = (bytes + 3) / 4 * 4; /* fills have whole words */
-    if (device->has_shadows && plugin->memory_allocate(device->device->handle, HAL_MEMORY_DEVICE,
-                                                       bytes, &made->shadow) != HAL_OK) {
+    if (device->has_shadows && !memory_take(device, bytes, &made->shadow)) {
         made->shadow = NULL;
         hal_log(HAL_LOG_WARN, "sanitize: %llu bytes of %s are not checked by init: no memory",
                 (unsigned long long)bytes, device->info.name);
@@ -154,15 +162,16 @@ static void users_free(hal_sanitize_users *users)
 hal_plugin_memory *hal_sanitize_users_take(hal_sanitize_device *device, const hal_queue *queue,
                                            uint64_t bytes)
 {
-    const hal_device *on = device->device;
     hal_sanitize_users *users = hal_map_get(&users_of, hal_map_key(queue));
     if (users && users->device == device && users->bytes >= bytes) {
         return users->memory;
     }
     hal_sanitize_users *made = calloc(1, sizeof *made);
-    if (!made || on->plugin->memory_allocate(on->handle, HAL_MEMORY_DEVICE, bytes, &made->memory) !=
-                     HAL_OK) {
+    if (!made || !memory_take(device, bytes, &made->memory)) {
         free(made);
+        hal_log(HAL_LOG_WARN,
+                "sanitize: a dispatch is not checked by race: no memory for %llu bytes",
+                (unsigned long long)bytes);
         return NULL;
     }
     made->device = device;

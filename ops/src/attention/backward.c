@@ -151,7 +151,10 @@ static void emit_norms(ops_attention_emitter *e, const ops_attention_unit *unit,
     for (uint32_t i = 0; i < e->rows; i++) {
         const uint32_t log = e->form->power == OPS_ATTENTION_EXP2 ? HAL_IR_LOG2 : HAL_IR_LOG;
         const hal_ir_value sum = unit->combine(e, HAL_IR_ADD, hal_ir_get(b, state.sum[i]));
-        norms[i] = hal_ir_add(b, hal_ir_get(b, state.greatest[i]), hal_ir_unary(b, log, sum));
+        /* Of a row without keys both parts would be -inf. */
+        const hal_ir_value is_empty = hal_ir_eq(b, sum, hal_ir_number(b, e->accumulator, 0));
+        const hal_ir_value size = hal_ir_select(b, is_empty, sum, hal_ir_unary(b, log, sum));
+        norms[i] = hal_ir_add(b, hal_ir_get(b, state.greatest[i]), size);
     }
 }
 

@@ -235,6 +235,9 @@ hal_status ops_sort_by_digits(ops_context *context, const ops_sort_call *c)
     memset(&p, 0, sizeof p);
     p.form.key = c->key;
     p.form.items = c->block < tuning->min_many_items ? tuning->few_items : tuning->many_items;
+    while (p.form.items > 1 && 4u * DIGITS * (p.form.items + 1) > context->info->shared_bytes) {
+        p.form.items /= 2; /* of the counts and the totals */
+    }
     p.form.writes_keys = c->blocks > 1;
     const ops_tensor further[BOUND] = {ops_sort_flat(c->numbers[0], HAL_TYPE_U32, count),
                                        ops_sort_flat(c->numbers[1], HAL_TYPE_U32, count),

@@ -108,6 +108,27 @@ TEST(reused_memory_keeps_what_earlier_commands_need)
     hal_buffer_release(out);
 }
 
+/* The checks take bindings from programs, and the error says so. */
+TEST(a_kernel_with_too_many_bindings_names_the_layer)
+{
+    const uint32_t most = hal_device_get_info(device)->max_bindings;
+    hal_ir_builder *b = NULL;
+    hal_ir_kernel *ir = NULL;
+    hal_kernel *kernel = NULL;
+    assert_int_equal(most, (HAL_IR_MAX_BINDINGS - 1) / 2); /* init: a shadow for each */
+    assert_ok(hal_ir_builder_create("wide", &b));
+    for (uint32_t i = 0; i <= most; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "b%u", i);
+        hal_ir_binding(b, name, HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
+    }
+    assert_ok(hal_ir_builder_finish(b, &ir));
+    assert_int_equal(hal_kernel_create(device, ir, &kernel), HAL_ERROR_UNSUPPORTED);
+    assert_message("bindings on cpu:0, of which HAL_SANITIZE takes the others, got 12");
+    hal_ir_kernel_destroy(ir);
+    hal_ir_builder_destroy(b);
+}
+
 /* From here on there are findings: of the first one, later batches fail. */
 TEST(a_finding_names_the_calls_and_stops_later_batches)
 {
