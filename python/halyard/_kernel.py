@@ -2,7 +2,9 @@
 them, docs/ir.md has every operation."""
 import contextlib as _contextlib
 import ctypes as _ctypes
+import os as _os
 import struct as _struct
+import sys as _sys
 
 from . import _core
 from . import _dtypes as dt
@@ -52,6 +54,7 @@ _barrier = _call("ir_barrier", None, _pointer)
 _shuffle_xor = _call("ir_shuffle_xor", _u32, _pointer, _u32, _u32)
 _reduce = _call("ir_subgroup_reduce", _u32, _pointer, _u32, _u32)
 _type_of = _call("ir_type_of", _i32, _pointer, _u32)
+_set_position = _call("ir_set_position", None, _pointer, _text, _u32)
 _opcode_name = _call("ir_opcode_name", _text, _u32)
 
 _OPCODES = {name.decode(): number for number in range(256)
@@ -164,6 +167,23 @@ class Variable:
         _set(self._kernel._builder, self._number, self._kernel._as(value, dt.by_type[before]))
 
 
+_checks = "HAL_SANITIZE" in _os.environ  # findings name the lines of kernels
+_package = _os.path.dirname(__file__)
+_files = {}  # names of files, which hal keeps until the process ends
+
+
+def _position():
+    """The file and the line of the innermost frame outside of the package."""
+    frame = _sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(_package) and file != _contextlib.__file__:
+            name = _os.path.basename(file)
+            return _files.setdefault(name, _ctypes.c_char_p(name.encode())), frame.f_lineno
+        frame = frame.f_back
+    return None, 0
+
+
 class Kernel:
     """A kernel that is built by the calls below and then called.
 
@@ -180,19 +200,26 @@ class Kernel:
 
     def __init__(self, name, group=1):
         """``group``: work-items of a group, an int or up to three of them."""
-        self._builder = None
+        self._handle = None
         builder = _pointer()
         if _create(name.encode(), _ctypes.byref(builder)) != 0:
             raise make_error(1, _status_message().decode())
-        self._builder = builder
+        self._handle = builder
         self._made = {}
         self._arguments = []
         sizes = (group,) if isinstance(group, int) else tuple(group)
         _group_size(builder, *(sizes + (1, 1))[:3])
 
     def __del__(self):
-        if self._builder is not None:
-            _destroy(self._builder)
+        if self._handle is not None:
+            _destroy(self._handle)
+
+    @property
+    def _builder(self):
+        """The builder, for a call that is of the program's present line."""
+        if _checks:
+            _set_position(self._handle, *_position())
+        return self._handle
 
     def _value(self, number):
         if number == _NONE:

@@ -69,3 +69,23 @@ def test_findings_name_the_lines_of_the_program(tmp_path):
                          env={**os.environ, "HAL_SANITIZE": "nan"})
     assert ran.stdout.split() == ["-inf"]
     assert "of the calls log@model.py:3 add@model.py:4" in ran.stderr, ran.stderr
+
+
+WRONG_KERNEL = """
+import halyard as hx
+k = hx.Kernel("scale", group=4)
+x, y = k.read("x", hx.float32), k.write("y", hx.float32)
+i = k.global_id()
+with k.when(i < 4):
+    y[i] = x[i + 1]
+print(k(hx.arange(4.0), (4,), groups=1))
+"""
+
+
+def test_a_finding_names_the_line_of_a_kernel(tmp_path):
+    program = tmp_path / "model.py"
+    program.write_text(WRONG_KERNEL)
+    ran = subprocess.run([sys.executable, program], capture_output=True, text=True,
+                         env={**os.environ, "HAL_SANITIZE": "bounds"})
+    assert ran.stdout.split() == ["[1.", "2.", "3.", "0.]"], ran.stderr
+    assert "load f32 x[" in ran.stderr and ", model.py:7)" in ran.stderr, ran.stderr
