@@ -2,6 +2,7 @@
 #include "estimate.h"
 
 #include "matrix.h"
+#include "resident.h"
 
 #include <math.h>
 
@@ -14,11 +15,14 @@ int64_t blas_panel(int64_t order)
     return eighth < 64 ? 64 : eighth > 256 ? 256 : eighth;
 }
 
-/* An operand; expanded ones are twice as large. */
+/* An operand; expanded ones are twice as large. One that stays on the device costs nothing. */
 static void add_operand(blas_estimate *made, const blas_matrix *matrix, bool is_expanded,
                         bool is_in_place)
 {
     const bool is_complex = blas_type_is_complex(matrix->type);
+    if (blas_resident_is_known(matrix)) {
+        return;
+    }
     const double bytes = (double)matrix->count * (double)matrix->rows * (double)matrix->columns *
                          (double)blas_type_bytes(matrix->type) *
                          (is_expanded && is_complex ? 2 : 1);

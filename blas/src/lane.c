@@ -125,7 +125,11 @@ hal_status blas_lane_acquire(blas_lane **lane)
     }
     pthread_mutex_unlock(&lock);
     HAL_TRY(status);
-    return *lane ? HAL_OK : lane_create(on, lane);
+    if (!*lane) {
+        return lane_create(on, lane);
+    }
+    (*lane)->moved_bytes = 0;
+    return HAL_OK;
 }
 
 void blas_lane_release(blas_lane *lane, bool has_failed)

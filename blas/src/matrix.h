@@ -24,6 +24,12 @@ typedef struct blas_matrix {
     bool is_unit;  /* the diagonal is 1 and not stored */
 } blas_matrix;
 
+/* How the elements of a complex matrix become real ones; real matrices have one form. */
+typedef enum blas_form {
+    BLAS_PAIRS,   /* (re, im): a left factor, or a result */
+    BLAS_EXPANDED /* 2 x 2 matrices: a right factor */
+} blas_form;
+
 /* A product that a call asks for: x is m x k, y is k x n. Of TRSM, x or y is the triangle. */
 typedef struct blas_factors {
     blas_matrix x, y;

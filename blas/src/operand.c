@@ -1,6 +1,8 @@
 /* Transfers between the host's matrices and tensors, see operand.h. */
 #include "operand.h"
 
+#include "resident.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +76,11 @@ hal_status blas_operand_import(blas_lane *lane, const blas_matrix *matrix, uint3
                   NULL, NULL, &tensor->buffer);
 }
 
+static void count_moved(blas_lane *lane, const ops_tensor *tensor)
+{
+    lane->moved_bytes += lane->is_in_place ? 0 : hal_buffer_get_bytes(tensor->buffer);
+}
+
 /* What is stored, copied to the device. */
 static hal_status load_copy(blas_lane *lane, const blas_matrix *stored, ops_tensor *tensor)
 {
@@ -81,6 +88,7 @@ static hal_status load_copy(blas_lane *lane, const blas_matrix *stored, ops_tens
     const int64_t elements = stored_view(stored, &view);
     HAL_TRY(blas_operand_create(lane, stored->type, stored->count, stored->rows, stored->columns,
                                 tensor));
+    count_moved(lane, tensor);
     const hal_status status =
         ops_tensor_write_strided(lane->context, tensor, stored->data, view.stride,
                                  (uint64_t)elements * blas_type_bytes(stored->type));
@@ -90,14 +98,17 @@ static hal_status load_copy(blas_lane *lane, const blas_matrix *stored, ops_tens
     return status;
 }
 
-/* What is stored, as it is; without a copy for an operand that is only read. */
-static hal_status load_stored(blas_lane *lane, const blas_matrix *matrix, bool is_read_only,
-                              ops_tensor *tensor)
+/* The matrix as it is stored. */
+static blas_matrix stored_matrix(const blas_matrix *matrix)
 {
-    const blas_matrix stored = matrix->is_transposed ? blas_matrix_transpose(matrix) : *matrix;
-    if (!is_read_only || blas_operand_import(lane, &stored, HAL_ACCESS_READ, tensor) != HAL_OK) {
-        HAL_TRY(load_copy(lane, &stored, tensor));
-    }
+    return matrix->is_transposed ? blas_matrix_transpose(matrix) : *matrix;
+}
+
+/* What is stored, as it is. */
+static hal_status load_stored(blas_lane *lane, const blas_matrix *matrix, ops_tensor *tensor)
+{
+    const blas_matrix stored = stored_matrix(matrix);
+    HAL_TRY(load_copy(lane, &stored, tensor));
     const ops_tensor loaded = *tensor;
     const uint32_t axis = tensor->rank - 2;
     return matrix->is_transposed ? ops_tensor_transpose(&loaded, axis, axis + 1, tensor) : HAL_OK;
@@ -119,6 +130,7 @@ static hal_status load_packed(blas_lane *lane, void *packed, size_t bytes, ops_t
         ops_tensor_create(lane->context, tensor->type, tensor->rank, tensor->shape, &made);
     if (status == HAL_OK) {
         tensor->buffer = made.buffer;
+        count_moved(lane, tensor);
         status = ops_tensor_write(lane->context, tensor, packed, bytes);
         if (status != HAL_OK) {
             ops_tensor_release(tensor);
@@ -128,17 +140,22 @@ static hal_status load_packed(blas_lane *lane, void *packed, size_t bytes, ops_t
     return status;
 }
 
-hal_status blas_operand_load(blas_lane *lane, const blas_matrix *matrix, blas_number scale,
-                             blas_form form, bool is_read_only, ops_tensor *tensor)
+/* Whether an operand's tensor has its elements as they are stored. */
+static bool is_stored(const blas_matrix *matrix, blas_number scale, blas_form form)
 {
     const bool is_complex = blas_type_is_complex(matrix->type);
-    const bool is_expanded = is_complex && form == BLAS_EXPANDED;
-    const bool is_stored =
-        matrix->structure == BLAS_GENERAL && scale.re == 1 && scale.im == 0 &&
-        (!is_complex || (!is_expanded && !matrix->is_transposed && !matrix->is_conjugated));
-    if (is_stored) {
-        return load_stored(lane, matrix, is_read_only, tensor);
+    return matrix->structure == BLAS_GENERAL && scale.re == 1 && scale.im == 0 &&
+           (!is_complex ||
+            (form != BLAS_EXPANDED && !matrix->is_transposed && !matrix->is_conjugated));
+}
+
+static hal_status load_new(blas_lane *lane, const blas_matrix *matrix, blas_number scale,
+                           blas_form form, ops_tensor *tensor)
+{
+    if (is_stored(matrix, scale, form)) {
+        return load_stored(lane, matrix, tensor);
     }
+    const bool is_expanded = blas_type_is_complex(matrix->type) && form == BLAS_EXPANDED;
     blas_matrix made = *matrix; /* as it is stored then */
     made.columns *= is_expanded ? 2 : 1;
     made.leading = made.rows;
@@ -150,6 +167,51 @@ hal_status blas_operand_load(blas_lane *lane, const blas_matrix *matrix, blas_nu
     }
     blas_matrix_pack(matrix, scale, is_expanded, packed);
     return load_packed(lane, packed, bytes, tensor);
+}
+
+/* The host's own memory as an operand that is only read. */
+static hal_status load_imported(blas_lane *lane, const blas_matrix *matrix, ops_tensor *tensor)
+{
+    const blas_matrix stored = stored_matrix(matrix);
+    HAL_TRY(blas_operand_import(lane, &stored, HAL_ACCESS_READ, tensor));
+    const ops_tensor loaded = *tensor;
+    const uint32_t axis = tensor->rank - 2;
+    return matrix->is_transposed ? ops_tensor_transpose(&loaded, axis, axis + 1, tensor) : HAL_OK;
+}
+
+/* Loads an operand that may stay on the device. Other lanes may use it once it is kept. */
+static hal_status load_resident(blas_lane *lane, const blas_matrix *matrix, blas_number scale,
+                                blas_form form, ops_tensor *tensor)
+{
+    blas_ticket ticket;
+    if (blas_resident_find(matrix, scale, form, tensor, &ticket)) {
+        return HAL_OK;
+    }
+    hal_status status = load_new(lane, matrix, scale, form, tensor);
+    if (status == HAL_OK && ticket && !lane->is_in_place) {
+        status = hal_queue_wait(lane->queue, HAL_WAIT_FOREVER);
+        if (status != HAL_OK) {
+            ops_tensor_release(tensor);
+        }
+    }
+    if (status == HAL_OK) {
+        blas_resident_keep(ticket, tensor);
+    } else {
+        blas_resident_drop(ticket);
+    }
+    return status;
+}
+
+hal_status blas_operand_load(blas_lane *lane, const blas_matrix *matrix, blas_number scale,
+                             blas_form form, bool is_read_only, ops_tensor *tensor)
+{
+    if (!is_read_only) {
+        return load_new(lane, matrix, scale, form, tensor);
+    }
+    if (is_stored(matrix, scale, form) && load_imported(lane, matrix, tensor) == HAL_OK) {
+        return HAL_OK;
+    }
+    return load_resident(lane, matrix, scale, form, tensor);
 }
 
 /* Elements of a result that was read, column after column, to where the call wants them. */
@@ -182,6 +244,7 @@ hal_status blas_operand_store(blas_lane *lane, const ops_tensor *tensor, const b
                               bool is_transposed)
 {
     const blas_type type = blas_call_type(call);
+    count_moved(lane, tensor);
     if (blas_result_triangle(call) == 0 && !is_transposed) {
         const blas_matrix c = {.count = call->batch,
                                .stride = call->stride_c,

@@ -5,16 +5,11 @@
 #include "lane.h"
 #include "matrix.h"
 
-/* How the elements of a complex matrix become real ones; real matrices have one form. */
-typedef enum blas_form {
-    BLAS_PAIRS,   /* (re, im): a left factor, or a result */
-    BLAS_EXPANDED /* 2 x 2 matrices: a right factor */
-} blas_form;
-
 /* The transposed matrix times `scale` as a row-major tensor of rank 2 of real numbers: shape
  * {columns, rows}; of complex types {columns, 2 rows}, expanded {2 columns, 2 rows}. Several have
  * their number as a leading axis. One that is
- * only read may be the host's own memory, which is used until the queue has been waited for.
+ * only read may be the host's own memory, which is used until the queue has been waited for, or one
+ * that has stayed on the device, see resident.h.
  * Ownership: the caller's, until ops_tensor_release. Threads: the lane's.
  * Errors: OUT_OF_MEMORY, those of queues. */
 hal_status blas_operand_load(blas_lane *lane, const blas_matrix *matrix, blas_number scale,

@@ -7,6 +7,7 @@
 #include "plain.h"
 #include "product.h"
 #include "report.h"
+#include "resident.h"
 #include "summary.h"
 
 #include <stdlib.h>
@@ -54,30 +55,46 @@ static bool device_is_faster(const blas_call *call)
     return times.device > 0 && times.device < MARGIN * times.host;
 }
 
-static bool device_compute(const blas_call *call)
+/* `moved` gets the bytes that were copied. */
+static bool device_compute(const blas_call *call, uint64_t *moved)
 {
     blas_lane *lane;
     if (blas_lane_acquire(&lane) != HAL_OK) {
         return false;
     }
-    const hal_status status = blas_product_compute(lane, call);
+    hal_status status = blas_product_compute(lane, call);
+    if (status == HAL_ERROR_OUT_OF_MEMORY && blas_resident_drop_all()) {
+        status = blas_product_compute(lane, call);
+    }
+    *moved = lane->moved_bytes;
     blas_lane_release(lane, status != HAL_OK);
     return status == HAL_OK;
 }
 
 /* Returns whether the device has computed it. */
-static bool call_compute(const blas_call *call)
+static bool call_compute(const blas_call *call, uint64_t *moved)
 {
     if ((is_for_host(call) && blas_host_compute(call)) || blas_call_is_empty(call)) {
         return false;
     }
-    if (!blas_call_is_scaling(call) && device_is_faster(call) && device_compute(call)) {
-        return true;
+    if (!blas_call_is_scaling(call)) {
+        if (device_is_faster(call) && device_compute(call, moved)) {
+            return true;
+        }
+        blas_resident_remember(call);
     }
     if (!blas_host_compute(call)) {
         blas_plain_compute(call);
     }
     return false;
+}
+
+/* The same for operands that stay on the device, some of which the call may write. */
+static bool call_compute_resident(const blas_call *call, uint64_t *moved)
+{
+    const bool on_device = call_compute(call, moved);
+    blas_resident_call_writes(call);
+    return on_device;
 }
 
 void blas_run(const blas_call *call)
@@ -87,11 +104,12 @@ void blas_run(const blas_call *call)
         blas_report(call, invalid);
         return;
     }
+    uint64_t moved = 0;
     if (!blas_summary_is_wanted()) {
-        call_compute(call);
+        call_compute_resident(call, &moved);
         return;
     }
     const uint64_t start = blas_summary_clock();
-    const bool on_device = call_compute(call);
-    blas_summary_add(call, on_device, start);
+    const bool on_device = call_compute_resident(call, &moved);
+    blas_summary_add(call, on_device, moved, start);
 }

@@ -1,9 +1,7 @@
 /* Counts of calls for each routine, see summary.h. */
 #include "summary.h"
 
-#include "estimate.h"
 #include "host.h"
-#include "lane.h"
 #include "model.h"
 
 #include <pthread.h>
@@ -49,20 +47,18 @@ uint64_t blas_summary_clock(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-void blas_summary_add(const blas_call *call, bool on_device, uint64_t start)
+void blas_summary_add(const blas_call *call, bool on_device, uint64_t moved, uint64_t start)
 {
     const uint64_t taken = blas_summary_clock() - start;
-    blas_estimate estimate = {0};
     blas_times times = {0};
     if (on_device) {
-        estimate = blas_estimate_of(call, blas_lane_is_in_place());
         times = blas_model_times(call);
     }
     pthread_mutex_lock(&lock);
     routine_counts *c = &counts[call->routine];
     c->calls++;
     c->device_calls += on_device;
-    c->moved_bytes += (uint64_t)(estimate.upload_bytes + estimate.download_bytes);
+    c->moved_bytes += moved;
     *(on_device ? &c->device_time : &c->host_time) += taken;
     c->instead_time += (uint64_t)times.host;
     c->is_instead_known = c->is_instead_known || times.host > 0;

@@ -11,6 +11,6 @@ bool blas_summary_is_wanted(void);
 uint64_t blas_summary_clock(void);
 
 /* Counts a call that took this long since `start`, on the device or elsewhere. Threads: any. */
-void blas_summary_add(const blas_call *call, bool on_device, uint64_t start);
+void blas_summary_add(const blas_call *call, bool on_device, uint64_t moved, uint64_t start);
 
 #endif
