@@ -33,8 +33,37 @@ static void process_exit(void)
     pthread_mutex_unlock(&exit_lock);
 }
 
+#ifdef __linux__
+/* exit begins with the destructors of its thread's variables, and only then calls the handlers of
+ * atexit, of which a compiler registers some while it works: those would come before the handler
+ * above. */
+extern int __cxa_thread_atexit_impl(void (*destroy)(void *), void *object, void *library)
+    __attribute__((weak));
+extern void *__dso_handle;
+
+static void main_thread_exit(void *unused)
+{
+    (void)unused;
+    process_exit();
+}
+
+static void main_thread_register(void)
+{
+    static _Thread_local bool is_known;
+    if (!is_known && __cxa_thread_atexit_impl && gettid() == getpid()) {
+        __cxa_thread_atexit_impl(main_thread_exit, NULL, &__dso_handle);
+    }
+    is_known = true;
+}
+#else
+static void main_thread_register(void)
+{
+}
+#endif
+
 static void exit_register(void)
 {
+    main_thread_register();
     pthread_mutex_lock(&exit_lock);
     if (owner != getpid()) {
         owner = getpid();
