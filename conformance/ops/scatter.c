@@ -214,5 +214,16 @@ void cases_ops_scatter(case_list *list)
                                .updates = 3000,
                                .by_rows = true};
     case_add_member(list, &scatters, &rows);
+    /* More: GPUs sort the indices by digits, of one and two bytes. */
+    for (uint32_t i = 0; i < 3; i++) {
+        const scatter_case many = {.type = i ? HAL_TYPE_F32 : HAL_TYPE_I32,
+                                   .index_type = i ? HAL_TYPE_I32 : HAL_TYPE_I64,
+                                   .kind = i ? OPS_SCATTER_ADD : OPS_SCATTER_ASSIGN,
+                                   .axis = i == 2 ? 1 : 0,
+                                   .shape = {i ? 3 : 700, i == 2 ? 90 : 2, 1},
+                                   .updates = i == 2 ? 5001 : 17001,
+                                   .by_rows = i < 2};
+        case_add_member(list, &scatters, &many);
+    }
     case_add(list, run_refusals, NULL, 0, "ops/refuses(scatter)");
 }

@@ -16,10 +16,11 @@ extern "C" {
  * axis has at most 2^31 - 1 elements. The values may be x.
  *
  * The result depends on x alone, so it is the same on every device. Takes temporary memory of 16
- * bytes for each element of x, 24 for types of 64 bits.
+ * bytes for each element of x, 24 for types of 64 bits, and for long axes on GPUs 1 more.
  * Source: blocks by K. E. Batcher, "Sorting networks and their applications", 1968, on processors
  * by digits of 8 bits, D. E. Knuth, "The Art of Computer Programming", volume 3, 5.2.5; merges by
- * S. Odeh et al., "Merge path: parallel merging made simple", 2012.
+ * S. Odeh et al., "Merge path: parallel merging made simple", 2012; long axes on GPUs by digits,
+ * N. Satish et al., "Designing efficient sorting algorithms for manycore GPUs", 2009.
  * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, UNSUPPORTED for a longer axis and
  * for a type of 8 or 16 bits that the device has no unsigned type for, OUT_OF_MEMORY, those of
  * kernels and dispatches. */

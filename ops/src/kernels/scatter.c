@@ -3,6 +3,7 @@
  * one for each line goes through all updates instead. */
 #include "axis_last.h"
 #include "index_task.h"
+#include "sort_call.h"
 #include "tensor/allocation.h"
 #include "tensor/dispatch.h"
 #include "tensor/loop_limit.h"
@@ -240,8 +241,17 @@ static hal_status record_part(ops_context *context, scatter_call *c)
     for (uint32_t i = 0; i < once.rank; i++) {
         once.shape[i] = i != c->axis && once.stride[i] == 0 ? 1 : once.shape[i];
     }
+    hal_status status =
+        ops_sort_bounded(context, c->axis, c->y.shape[c->axis], &once, &c->sorted, &c->places);
+    if (status == HAL_OK && c->sorted.buffer) {
+        status = record_updates(context, c);
+        hal_buffer_release(c->sorted.buffer);
+        hal_buffer_release(c->places.buffer);
+        return status;
+    }
+    HAL_TRY(status);
     c->sorted.buffer = c->places.buffer = NULL;
-    hal_status status = create_sorted(context, &once, c->axis, once.type, &c->sorted);
+    status = create_sorted(context, &once, c->axis, once.type, &c->sorted);
     if (status == HAL_OK) {
         status = create_sorted(context, &once, c->axis, HAL_TYPE_I32, &c->places);
     }

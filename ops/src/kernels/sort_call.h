@@ -14,6 +14,10 @@ typedef struct ops_sort_call {
     int64_t length, lines;
     int64_t block;  /* elements that one group sorts, of a longer line */
     int64_t blocks; /* of a line */
+    int64_t bound;  /* of indices I32 or I64 as keys: those beyond it are taken for it; 0: no bound,
+                     * and keys are of the type's order */
+    bool by_radix;
+    bool writes_keys; /* sorted keys are left in the first buffer */
     ops_sort_key key;
     ops_tensor places; /* of the sorted elements, row-major with the axis last; I32 */
     hal_buffer *keys[2], *numbers[2]; /* of passes: from one to the other */
@@ -39,6 +43,17 @@ int64_t ops_sort_most_counted(const ops_context *context);
 hal_status ops_sort_by_counts(ops_context *context, const ops_sort_call *c);
 int64_t ops_sort_digit_block(const ops_context *context, const ops_sort_call *c);
 hal_status ops_sort_by_digits(ops_context *context, const ops_sort_call *c);
+
+/* Kernels of GPUs for long lines, by digits of as many bits as keys have. Both write to the first
+ * buffers. `merges`: passes of the other way. */
+bool ops_sort_is_by_radix(const ops_context *context, const ops_sort_call *c, uint32_t merges);
+hal_status ops_sort_by_radix(ops_context *context, const ops_sort_call *c);
+
+/* Sorts indices by way of keys that are at most `bound`, below 2^32 - 1, where that is made for the
+ * device and these lines. *keys: U32, row-major with the axis last, as *places (I32); the caller
+ * releases their buffers, which are null where it is not. */
+hal_status ops_sort_bounded(ops_context *context, uint32_t axis, int64_t bound,
+                            const ops_tensor *indices, ops_tensor *keys, ops_tensor *places);
 
 /* The first `count` elements of long lines, without sorting these whole: whether that is made for
  * a call, and the places, in a buffer that the caller releases, also after a failure. */

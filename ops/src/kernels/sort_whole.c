@@ -1,7 +1,8 @@
 /* Sorts of whole lines. Elements become unsigned keys of the same order, and each key goes with
  * its place on the axis, so no two are equal and the order is stable. Groups sort blocks by a
  * network in shared memory; then runs are merged pairwise, a few results by each work-item, until
- * one run is left; then elements are picked by their places. */
+ * one run is left; then elements are picked by their places. Long lines are sorted by digits where
+ * that takes fewer passes (sort_radix.c). */
 #include "tensor/allocation.h"
 #include "tensor/dispatch.h"
 #include "tensor/indexing.h"
@@ -355,6 +356,23 @@ static void call_init(const ops_context *context, bool descending, ops_sort_call
         c->block = INT64_C(1) << form.block_bits;
     }
     c->blocks = (int64_t)ops_ceil_divide((uint64_t)c->length, (uint64_t)c->block);
+    c->by_radix = ops_sort_is_by_radix(context, c, logarithm((uint64_t)c->blocks));
+}
+
+/* The temporary buffers, of which passes need two each. */
+static hal_status create_buffers(ops_context *context, ops_sort_call *c)
+{
+    const uint64_t count = (uint64_t)(c->lines * c->length);
+    const bool passes = c->blocks > 1 || (context->tuning->sort.by_digits &&
+                                          c->length > ops_sort_most_counted(context));
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < 2 && status == HAL_OK && (i == 0 || passes); i++) {
+        status = ops_buffer_create(context, count * 4, &c->numbers[i]);
+        if (status == HAL_OK && passes) {
+            status = ops_buffer_create(context, count * hal_type_size(c->key.type), &c->keys[i]);
+        }
+    }
+    return status;
 }
 
 static hal_status record_blocks(ops_context *context, const ops_sort_call *c)
@@ -445,6 +463,10 @@ static hal_status record_merge(ops_context *context, const ops_sort_call *c, int
 /* Sorts to c->places. */
 static hal_status record_places(ops_context *context, ops_sort_call *c)
 {
+    if (c->by_radix) {
+        c->places.buffer = c->numbers[0];
+        return ops_sort_by_radix(context, c);
+    }
     hal_status status = !context->tuning->sort.by_digits ? record_blocks(context, c)
                         : c->length <= ops_sort_most_counted(context)
                             ? ops_sort_by_counts(context, c)
@@ -502,16 +524,7 @@ static void release_buffers(ops_sort_call *c)
 hal_status ops_sort_whole(ops_context *context, bool descending, ops_sort_call *c)
 {
     call_init(context, descending, c);
-    const uint64_t count = (uint64_t)(c->lines * c->length);
-    hal_status status = HAL_OK;
-    const bool passes = c->blocks > 1 || (context->tuning->sort.by_digits &&
-                                          c->length > ops_sort_most_counted(context));
-    for (uint32_t i = 0; i < 2 && status == HAL_OK && (i == 0 || passes); i++) {
-        status = ops_buffer_create(context, count * 4, &c->numbers[i]);
-        if (status == HAL_OK && passes) {
-            status = ops_buffer_create(context, count * hal_type_size(c->key.type), &c->keys[i]);
-        }
-    }
+    hal_status status = create_buffers(context, c);
     c->places = ops_axis_last(c->x, c->axis, HAL_TYPE_I32);
     if (status == HAL_OK) {
         status = record_places(context, c);
@@ -520,5 +533,32 @@ hal_status ops_sort_whole(ops_context *context, bool descending, ops_sort_call *
         status = ops_sort_results(context, c);
     }
     release_buffers(c);
+    return status;
+}
+
+hal_status ops_sort_bounded(ops_context *context, uint32_t axis, int64_t bound,
+                            const ops_tensor *indices, ops_tensor *keys, ops_tensor *places)
+{
+    ops_sort_call c = {.axis = axis, .x = indices, .bound = bound, .writes_keys = true};
+    keys->buffer = places->buffer = NULL;
+    if (bound < 1 || bound >= UINT32_MAX) {
+        return HAL_OK;
+    }
+    call_init(context, false, &c);
+    c.key = (ops_sort_key){.type = HAL_TYPE_U32, .bits = (uint8_t)logarithm((uint64_t)bound + 1)};
+    if (!ops_sort_is_by_radix(context, &c, logarithm((uint64_t)c.blocks))) {
+        return HAL_OK;
+    }
+    *places = c.places = ops_axis_last(indices, axis, HAL_TYPE_I32);
+    *keys = ops_axis_last(indices, axis, HAL_TYPE_U32);
+    hal_status status = create_buffers(context, &c);
+    if (status == HAL_OK) {
+        status = ops_sort_by_radix(context, &c);
+    }
+    if (status == HAL_OK) {
+        keys->buffer = hal_buffer_retain(c.keys[0]);
+        places->buffer = hal_buffer_retain(c.numbers[0]);
+    }
+    release_buffers(&c);
     return status;
 }

@@ -128,7 +128,8 @@ static void add_coordinate(ops_index_task *t, const ops_unfold_places *places, c
 hal_status ops_unfold(ops_context *context, const ops_unfold_places *places, const ops_tensor *x,
                       const ops_tensor *outside, const ops_tensor *y)
 {
-    static const char *const names[] = {"l0", "l1", "l2", "l3", "l4", "l5", "l6", "l7"};
+    static const char *const names[] = {"l0", "l1", "l2",  "l3",  "l4",  "l5",  "l6",  "l7",
+                                        "l8", "l9", "l10", "l11", "l12", "l13", "l14", "l15"};
     int64_t tested[OPS_MAX_RANK];
     HAL_TRY(check_unfold(context, places, x, outside, y));
     if (ops_tensor_get_element_count(y) == 0) {
