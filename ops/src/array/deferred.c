@@ -244,6 +244,9 @@ ops_array *ops_defer(const char *function, ops_operation operation, uint32_t ope
             operands[i]->needs_memory = 1;
         }
     }
+    if (operation == OPS_OPERATION_REDUCE) {
+        arrays->reductions[arrays->reduction_count++ % OPS_RECENT_REDUCTIONS] = node;
+    }
     hal_status status = HAL_OK;
     if (!arrays->fusion) {
         arrays->why = "fusion is off";

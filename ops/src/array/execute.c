@@ -176,7 +176,13 @@ static void plan_set_results(const ops_fusion_plan *plan, ops_arrays *arrays,
         plan->writes->array.view.buffer = buffers[stored];
     }
     for (uint32_t i = 0; i < stored; i++) {
+        plan->outputs[i]->uses++; /* views of one may have only other outputs as users */
+    }
+    for (uint32_t i = 0; i < stored; i++) {
         ops_node_set_result(plan->outputs[i], buffers[i]);
+    }
+    for (uint32_t i = 0; i < stored; i++) {
+        ops_node_remove_use(plan->outputs[i]);
     }
 }
 

@@ -466,6 +466,12 @@ bool ops_fusion_cluster_gather_rows(ops_fusion_cluster *cluster, ops_array *root
     return reductions > 1 || (reductions == 1 && !is_reduction && ops_node_has_shape_of(root, x));
 }
 
+bool ops_fusion_cluster_gather_joined(ops_fusion_cluster *cluster, ops_array *const *roots,
+                                      uint32_t root_count, const ops_array *reduction)
+{
+    return cluster_gather_roots(cluster, roots, root_count, 1, reduction);
+}
+
 /* Whether the result is a number of the node's type wherever the operands are: rounding it would
  * change nothing. */
 static bool node_is_exact(const ops_array *node)

@@ -87,6 +87,11 @@ bool ops_fusion_cluster_gather(ops_fusion_cluster *cluster, ops_array *const *ro
 bool ops_fusion_cluster_gather_rows(ops_fusion_cluster *cluster, ops_array *root,
                                     const ops_array *reduction);
 
+/* Gathers the rows of `reduction` for several roots: what gather_rows takes, and other reductions of
+ * its rows. Returns 0 beyond the limits. */
+bool ops_fusion_cluster_gather_joined(ops_fusion_cluster *cluster, ops_array *const *roots,
+                                      uint32_t root_count, const ops_array *reduction);
+
 /* Emits an elementwise node, rounded to its type; of a reduction (`in` is its result) the rounding
  * alone. */
 hal_ir_value ops_fusion_cluster_emit_node(hal_ir_builder *b, const void *node,

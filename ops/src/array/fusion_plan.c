@@ -1,6 +1,7 @@
 /* Fusion plans, see fusion_plan.h. */
 #include "fusion_plan.h"
 
+#include "kernels/fold.h"
 #include "tensor/loop_limit.h"
 
 #include <string.h>
@@ -10,12 +11,18 @@
 #define MAX_BINDINGS 24u
 #define ANCHOR_BINDINGS 3u
 
-static uint32_t plan_max_outputs(const ops_fusion_plan *plan)
+/* Bindings that the epilogue's leaves leave. */
+static uint32_t plan_free_bindings(const ops_fusion_plan *plan)
 {
     uint32_t bindings = plan->context->info->max_bindings;
     bindings = bindings < MAX_BINDINGS ? bindings : MAX_BINDINGS;
     uint32_t leaves = plan->epilogue.leaf_count;
-    uint32_t left = bindings > leaves ? bindings - leaves : 1;
+    return bindings > leaves ? bindings - leaves : 1;
+}
+
+static uint32_t plan_max_outputs(const ops_fusion_plan *plan)
+{
+    const uint32_t left = plan_free_bindings(plan);
     return left < OPS_MAX_OUTPUTS ? left : OPS_MAX_OUTPUTS;
 }
 
@@ -117,13 +124,17 @@ bool ops_fusion_plan_row_layout(const ops_fusion_plan *plan, ops_row_layout *lay
 static uint32_t plan_max_row_outputs(const ops_fusion_plan *plan, const ops_row_layout *layout)
 {
     const ops_fusion_cluster *cluster = &plan->epilogue;
-    const uint32_t bindings = plan_max_outputs(plan);
+    const uint32_t bindings = plan_free_bindings(plan);
     uint32_t results = 0;
     for (uint32_t i = 0; i < cluster->node_count && layout->slices > 1; i++) {
-        results += cluster->nodes[i]->operation == OPS_OPERATION_REDUCE ? 2 : 0;
+        const ops_array *node = cluster->nodes[i];
+        results += node->operation != OPS_OPERATION_REDUCE ? 0
+                   : ops_fold_has_place(node->function)    ? 2
+                                                           : 1;
     }
     const uint32_t most = bindings < OPS_ROW_OUTPUTS ? bindings : OPS_ROW_OUTPUTS;
-    return most > results ? most - results : 0;
+    const uint32_t left = most > results ? most - results : 0;
+    return left < OPS_MAX_OUTPUTS ? left : OPS_MAX_OUTPUTS;
 }
 
 /* Plans the rows of a reduction, if the root is computed from them, in one kernel. Returns whether
@@ -171,6 +182,99 @@ static bool plan_rows_of_leaves(ops_fusion_plan *plan, ops_array **first)
         ops_fusion_cluster_gather(&plan->epilogue, plan->roots, 1, plan->fuse);
     }
     return false;
+}
+
+/* Arrays that a joined reduction adds to what a kernel reads at most: beyond it, to read them takes
+ * longer than to start a kernel. */
+#define JOINED_LEAF_BYTES 65536u
+
+/* Whether `node` is a deferred reduction of rows like those of `reduction`. */
+static bool reduction_is_like(const ops_array *node, const ops_array *reduction)
+{
+    return node && node->state == OPS_NODE_DEFERRED && node->operation == OPS_OPERATION_REDUCE &&
+           node->axis == reduction->axis && node->recording == reduction->recording &&
+           !ops_node_is_placed(node) &&
+           ops_node_has_shape_of(node->operands[0], reduction->operands[0]);
+}
+
+/* Whether a cluster with one root more, which was gathered last, is one kernel. `leaves`: of the
+ * cluster without that root, which is gathered first as well. */
+static bool joined_fits(const ops_fusion_plan *plan, const ops_fusion_cluster *cluster,
+                        uint32_t leaves)
+{
+    ops_row_layout layout;
+    for (uint32_t i = leaves; i < cluster->leaf_count; i++) {
+        const ops_tensor *view = &cluster->leaves[i]->view;
+        const uint64_t elements = (uint64_t)ops_tensor_get_element_count(view);
+        if (ops_node_is_missing(cluster->leaves[i]) ||
+            elements * hal_type_size(view->type) > JOINED_LEAF_BYTES) {
+            return false;
+        }
+    }
+    return cluster->node_count <= MAX_ROW_OPERATIONS && ops_fusion_plan_row_layout(plan, &layout) &&
+           plan->root_count < plan_max_row_outputs(plan, &layout);
+}
+
+static bool cluster_has_node(const ops_fusion_cluster *cluster, const ops_array *node)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < cluster->node_count; i++) {
+        found = found || cluster->nodes[i] == node;
+    }
+    return found;
+}
+
+/* Joins other deferred reductions of the rows of `reduction`, of which the root is computed, in one
+ * kernel. Returns whether there are any; *first receives a deferred array that has to be computed
+ * before. */
+static bool plan_join(ops_fusion_plan *plan, const ops_array *reduction, ops_array **first)
+{
+    const ops_arrays *arrays = reduction->owner;
+    ops_array *others[OPS_RECENT_REDUCTIONS];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < OPS_RECENT_REDUCTIONS; i++) {
+        ops_array *other =
+            arrays->reductions[(arrays->reduction_count - 1 - i) % OPS_RECENT_REDUCTIONS];
+        if (other != reduction && reduction_is_like(other, reduction)) {
+            others[count++] = other;
+        }
+    }
+    const ops_tensor *x = &reduction->operands[0]->view;
+    if (!plan->fuse || count == 0 || x->shape[reduction->axis] < 2) {
+        return false;
+    }
+    ops_fusion_plan joined = {.context = plan->context, .root_count = 1};
+    ops_fusion_cluster *cluster = &joined.epilogue;
+    joined.roots[0] = plan->roots[0];
+    bool fits = ops_fusion_cluster_gather_joined(cluster, joined.roots, 1, reduction);
+    uint32_t leaves = cluster->leaf_count;
+    for (uint32_t i = 0; fits && i < count && joined.root_count < OPS_MAX_OUTPUTS; i++) {
+        joined.roots[joined.root_count] = others[i];
+        if (!cluster_has_node(cluster, others[i]) &&
+            ops_fusion_cluster_gather_joined(cluster, joined.roots, joined.root_count + 1,
+                                             reduction) &&
+            joined_fits(&joined, cluster, leaves)) {
+            joined.root_count++;
+            leaves = cluster->leaf_count;
+        }
+    }
+    if (joined.root_count == 1) {
+        return false;
+    }
+    ops_row_layout layout;
+    plan->root_count = joined.root_count;
+    memcpy(plan->roots, joined.roots, sizeof joined.roots);
+    plan->anchor = NULL;
+    plan->rows = reduction;
+    plan->has_prologue = 0;
+    plan->has_epilogue = 1;
+    cluster = &plan->epilogue;
+    ops_fusion_cluster_gather_joined(cluster, plan->roots, plan->root_count, reduction);
+    ops_fusion_plan_row_layout(plan, &layout);
+    ops_fusion_cluster_choose_outputs(cluster, plan->roots, plan->root_count,
+                                      plan_max_row_outputs(plan, &layout));
+    *first = find_deferred(cluster->leaves, cluster->leaf_count);
+    return true;
 }
 
 /* Plans the elementwise nodes; the only deferred leaf may become the anchor. */
@@ -367,13 +471,21 @@ ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, bool fus
     plan->has_prologue = plan->has_epilogue = 0;
     plan->reads = sums;
     plan->writes = NULL;
+    ops_array *first = NULL;
     if (ops_node_is_elementwise(root)) {
-        ops_array *first = plan_epilogue(plan);
+        first = plan_epilogue(plan);
         if (first) {
             return first;
         }
+        const ops_array *reduction = plan->rows ? plan->rows : plan->anchor;
+        if (reduction && reduction->operation == OPS_OPERATION_REDUCE &&
+            plan_join(plan, reduction, &first)) {
+            return first;
+        }
     } else {
-        ops_array *first = NULL;
+        if (root->operation == OPS_OPERATION_REDUCE && plan_join(plan, root, &first)) {
+            return first;
+        }
         if (root->operation == OPS_OPERATION_REDUCE && ops_node_is_elementwise(root->operands[0]) &&
             plan_rows(plan, root->operands[0], &first)) {
             return first;

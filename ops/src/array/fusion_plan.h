@@ -22,7 +22,7 @@ typedef struct ops_fusion_plan {
     bool fuse;         /* 0: operations are not fused */
     ops_array *anchor; /* null: elementwise nodes alone */
     ops_array *roots[OPS_MAX_OUTPUTS];
-    uint32_t root_count;   /* above 1 only without an anchor */
+    uint32_t root_count;   /* above 1 only without an anchor; of rows: further reductions of them */
     const ops_array *rows; /* a reduction whose rows `epilogue` is; null: elementwise nodes */
     bool has_prologue, has_epilogue;
     ops_fusion_cluster prologue, epilogue;

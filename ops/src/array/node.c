@@ -157,7 +157,7 @@ static void node_free(ops_array *node)
     }
 }
 
-static void node_remove_use(ops_array *node)
+void ops_node_remove_use(ops_array *node)
 {
     node->uses--;
     if (node->uses == 0 && node->references == 0) {
@@ -376,7 +376,7 @@ hal_status ops_node_replace_operands(ops_array *node, ops_array *const *operands
         operands[i]->needs_memory = 1;
     }
     for (uint32_t i = 0; i < count_before; i++) {
-        node_remove_use(before[i]);
+        ops_node_remove_use(before[i]);
     }
     return HAL_OK;
 }
@@ -394,7 +394,7 @@ void ops_node_set_result(ops_array *node, hal_buffer *buffer)
     uint32_t count = node->operand_count;
     node->operand_count = 0;
     for (uint32_t i = 0; i < count; i++) {
-        node_remove_use(operands[i]);
+        ops_node_remove_use(operands[i]);
     }
     if (count > OPS_INLINE_OPERANDS) {
         free(node->operand_list);

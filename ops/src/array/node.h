@@ -156,6 +156,9 @@ struct ops_array {
     ops_tensor view; /* without a buffer while deferred, with strides */
 };
 
+/* Deferred reductions that may be computed by the kernel of another one, see fusion_plan.h. */
+#define OPS_RECENT_REDUCTIONS 16u
+
 typedef struct ops_scope {
     ops_array head; /* of the ring of its arrays */
     struct ops_scope *outer;
@@ -174,10 +177,14 @@ struct ops_arrays {
     ops_slab *slabs;
     ops_array *free;
     ops_scope *scope, *spare_scopes;
-    int fusion;             /* 0: each call records its own kernel */
-    uint32_t max_leaves;    /* that one kernel may read on the context's device */
-    uint32_t cluster_epoch; /* of the last gathering; 0 is never used */
-    uint32_t recording;     /* number of the last graph recording */
+    /* The last nodes of reductions, in a ring. Slabs live as long as the owner, so an entry may be
+     * any node by now. */
+    ops_array *reductions[OPS_RECENT_REDUCTIONS];
+    uint32_t reduction_count; /* so far */
+    int fusion;               /* 0: each call records its own kernel */
+    uint32_t max_leaves;      /* that one kernel may read on the context's device */
+    uint32_t cluster_epoch;   /* of the last gathering; 0 is never used */
+    uint32_t recording;       /* number of the last graph recording */
     bool is_recording;
     _Atomic uintptr_t thread;         /* whose the context is */
     _Atomic(ops_array *) remote_list; /* nodes with remote_releases */
@@ -242,6 +249,9 @@ bool ops_arrays_scope_has(const ops_arrays *arrays, const ops_array *node);
 /* Closes the innermost scope, except for `results`, different arrays in it, which become arrays of
  * the scope around it or of the caller. Some may be null. */
 void ops_arrays_close_scope_with(ops_arrays *arrays, ops_array *const *results, uint32_t count);
+
+/* Ends a use of a node as an operand, or one that was added to keep it alive. */
+void ops_node_remove_use(ops_array *node);
 
 /* Makes a deferred node one in memory. Takes the caller's reference to the buffer, and removes the
  * node's uses of its operands. */

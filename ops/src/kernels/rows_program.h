@@ -12,7 +12,7 @@
 
 #define OPS_ROW_VALUES 128u
 #define OPS_ROW_OPERANDS 320u
-#define OPS_ROW_OUTPUTS 8u
+#define OPS_ROW_OUTPUTS 16u
 #define OPS_ROW_SLOTS 64u /* elements of a work-item that a kernel holds at once, at most */
 
 /* Computes a step from its operands. */

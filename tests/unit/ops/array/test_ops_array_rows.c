@@ -176,6 +176,86 @@ static void sliced_rows_have_the_same_bits(void **state)
     }
 }
 
+enum { JOINED = 6 };
+
+/* Reductions of x that read nothing else; of variance() the mean is one more. */
+static void joined(ops_array *x, int32_t axis, bool is_apart, ops_array *results[JOINED])
+{
+    static const ops_reduction kinds[] = {OPS_REDUCE_MAX, OPS_REDUCE_MIN, OPS_REDUCE_SUM,
+                                          OPS_REDUCE_ARGMAX, OPS_REDUCE_MEAN};
+    for (uint32_t i = 0; i < JOINED; i++) {
+        results[i] = made(i + 1 < JOINED ? ops_array_reduce(kinds[i], axis, i % 2, x)
+                          : is_apart     ? variance_apart(x, axis)
+                                         : variance(x, axis));
+        ops_array_keep(results[i]);
+        if (is_apart) {
+            alone(results[i]);
+        }
+    }
+}
+
+static void read_joined(ops_array *const *results, uint8_t *bytes, size_t each)
+{
+    for (uint32_t i = 0; i < JOINED; i++) {
+        const uint64_t count = (uint64_t)ops_array_get_element_count(results[i]);
+        ok(ops_array_read(results[i], count * 4, bytes + i * each));
+    }
+}
+
+/* Reductions of one array are one kernel, however they are read, with the bits that each has by
+ * itself. */
+static void reductions_of_an_array_are_one_kernel(void **state)
+{
+    static const int64_t shapes[][2] = {{7, 5}, {3, 1000}, {1000, 3}, {40, 200}, {1, 131072}};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        for (int32_t axis = 0; axis < 2; axis++) {
+            ops_array *x = random_array(shapes[s][0], shapes[s][1]), *first[JOINED], *apart[JOINED];
+            const size_t each = (size_t)shapes[s][1 - axis] * 4;
+            uint8_t *got = malloc(2 * each * JOINED), *expected = got + each * JOINED;
+            ok(ops_array_evaluate(&x, 1));
+            ok(ops_scope_begin(test_context));
+            joined(x, axis, false, first);
+            ok(ops_scope_end(test_context));
+            const uint64_t before = statistics_of(test_context).kernels;
+            read_joined(first, got, each);
+            const uint64_t kernels = statistics_of(test_context).kernels - before;
+            ok(ops_scope_begin(test_context));
+            joined(x, axis, true, apart);
+            ok(ops_scope_end(test_context));
+            read_joined(apart, expected, each);
+            assert_memory_equal(got, expected, each * JOINED);
+            assert_true(kernels == 1 || shapes[s][axis] == 1);
+            arrays_release(first, JOINED);
+            arrays_release(apart, JOINED);
+            ops_array_release(x);
+            free(got);
+        }
+    }
+}
+
+/* Elementwise work before several reductions is part of their kernel, what follows one as well. */
+static void work_around_joined_reductions_is_fused(void **state)
+{
+    ops_array *x = random_array(30, 50);
+    float norms[30], greatest[30], sums[30];
+    ok(ops_array_evaluate(&x, 1));
+    ok(ops_scope_begin(test_context));
+    ops_array *square = ops_square(x);
+    ops_array *norm = made(ops_sqrt(ops_array_reduce(OPS_REDUCE_SUM, 1, 1, square)));
+    ops_array *most = made(ops_array_reduce(OPS_REDUCE_MAX, 1, 0, square));
+    ops_array *sum = made(ops_array_reduce(OPS_REDUCE_SUM, 1, 0, x));
+    const uint64_t before = statistics_of(test_context).kernels;
+    ok(ops_array_read(norm, sizeof norms, norms));
+    ok(ops_array_read(most, sizeof greatest, greatest));
+    ok(ops_array_read(sum, sizeof sums, sums));
+    assert_int_equal(statistics_of(test_context).kernels, before + 1);
+    for (int i = 0; i < 30; i++) {
+        assert_true(greatest[i] <= norms[i] * norms[i] * 1.001F && sums[i] <= norms[i] * 8);
+    }
+    ok(ops_scope_end(test_context));
+    release_all(x);
+}
+
 /* There is nothing to compute, but a plan and its layout are made. */
 static void no_rows_are_computed(void **state)
 {
@@ -194,6 +274,8 @@ int main(void)
         cmocka_unit_test(other_axes_are_other_kernels),
         cmocka_unit_test(held_values_are_stored),
         cmocka_unit_test(sliced_rows_have_the_same_bits),
+        cmocka_unit_test(reductions_of_an_array_are_one_kernel),
+        cmocka_unit_test(work_around_joined_reductions_is_fused),
         cmocka_unit_test(no_rows_are_computed),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
