@@ -91,6 +91,7 @@ static const struct {
     {"ops/array_kernels", CASE_LEVEL_OPS, cases_ops_array_kernels},
     {"ops/array_program", CASE_LEVEL_OPS, cases_ops_array_program},
     {"ops/array_graph", CASE_LEVEL_OPS, cases_ops_array_graph},
+    {"ops/loop", CASE_LEVEL_OPS, cases_ops_loop},
     {"ops/array_network", CASE_LEVEL_OPS, cases_ops_array_network},
     {"ops/array_order", CASE_LEVEL_OPS, cases_ops_array_order},
 };

@@ -89,6 +89,7 @@ void cases_ops_array_kernels(case_list *list);
 void cases_ops_array_program(case_list *list);
 void cases_ops_array_values(case_list *list);
 void cases_ops_array_graph(case_list *list);
+void cases_ops_loop(case_list *list);
 void cases_ops_array_network(case_list *list);
 void cases_ops_array_order(case_list *list);
 

@@ -3,6 +3,8 @@
  * product, because attention by its expression has other bits than its steps. */
 #include <stdio.h>
 
+#include <ops/loop.h>
+
 #include "case/cases.h"
 #include "ops/array_fixture.h"
 
@@ -95,6 +97,24 @@ static ops_array *reduction(array_run *r, ops_array *x)
                                   below(r, 2) == 0, x);
 }
 
+/* Two reductions of one array, which become one kernel, and what takes both. */
+static ops_array *reductions(array_run *r, ops_array *x)
+{
+    static const ops_reduction kinds[] = {OPS_REDUCE_MAX, OPS_REDUCE_MIN, OPS_REDUCE_SUM};
+    const uint32_t rank = ops_array_get_rank(x), axis = rank > 0 ? below(r, rank) : 0;
+    if (rank == 0 || ops_array_get_type(x) == HAL_TYPE_BOOL ||
+        ops_array_get_length(x, (int32_t)axis) == 0) {
+        return unary(r, x);
+    }
+    const int keeps = below(r, 2) == 0;
+    ops_array *first = ops_array_reduce(kinds[below(r, 3)], (int32_t)axis, keeps, x);
+    ops_array *second = ops_array_reduce(kinds[below(r, 3)], (int32_t)axis, keeps, unary(r, x));
+    if (below(r, 2) == 0) {
+        array_note(r, first, "one of two reductions");
+    }
+    return ops_sub(first, second);
+}
+
 static ops_array *product(array_run *r, ops_array *x, ops_array *y)
 {
     const hal_type type = ops_array_get_type(x);
@@ -146,10 +166,40 @@ static ops_array *update(array_run *r, ops_array *x)
     return ops_array_update(x, &part, unary(r, ops_array_slice(x, (int32_t)axis, 0, values, 1)));
 }
 
+/* The state: a value, one that stays, and the number of iterations. */
+static ops_array *loop_goes_on(void *user, ops_array *const *state)
+{
+    return ops_array_binary_scalar(OPS_LT, state[2], *(const uint32_t *)user);
+}
+
+static hal_status loop_step(void *user, ops_array *const *state, ops_array **next)
+{
+    (void)user;
+    const hal_type type = ops_array_get_type(state[0]);
+    next[0] = type == HAL_TYPE_BOOL ? ops_array_binary(OPS_XOR, state[0], state[1])
+                                    : ops_minimum(ops_add(state[0], state[1]), ops_abs(state[0]));
+    next[1] = state[1];
+    next[2] = ops_add_scalar(state[2], 1);
+    return HAL_OK;
+}
+
+/* A loop of a few iterations, without a read: programs are rehearsed in a recording. */
+static ops_array *loop(array_run *r, ops_array *x)
+{
+    uint32_t bound = below(r, 4);
+    const uint32_t limit = 1 + below(r, 3);
+    const ops_loop_options options = {.size = sizeof options, .stride = limit, .limit = limit};
+    ops_array *count = ops_array_scalar(ops_array_get_context(x), HAL_TYPE_I32, 0);
+    ops_array *results[3], *const state[3] = {x, unary(r, x), count};
+    return ops_array_while(&options, loop_goes_on, loop_step, &bound, state, 3, results) == HAL_OK
+               ? results[0]
+               : NULL;
+}
+
 static ops_array *operation(array_run *r, ops_array *x, ops_array *y)
 {
     const hal_type type = ops_array_get_type(x);
-    switch (below(r, 15)) {
+    switch (below(r, 16)) {
     case 0:
     case 1:
     case 2:
@@ -168,13 +218,15 @@ static ops_array *operation(array_run *r, ops_array *x, ops_array *y)
     case 9:
         return ops_array_cast(below(r, 2) != 0 ? HAL_TYPE_F32 : HAL_TYPE_I32, x);
     case 10:
-        return reduction(r, x);
+        return below(r, 2) != 0 ? reduction(r, x) : reductions(r, x);
     case 11:
         return join(r, x);
     case 12:
         return update(r, x);
     case 13:
         return attention(r, x, y);
+    case 14:
+        return loop(r, x);
     default:
         return product(r, x, y);
     }

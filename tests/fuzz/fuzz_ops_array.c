@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <ops/complex.h>
 #include <ops/graph.h>
+#include <ops/loop.h>
 #include <ops/resize.h>
 #include <ops/shape.h>
 #include <stdio.h>
@@ -293,6 +294,40 @@ static ops_array *make_complex(machine *m, ops_array *x, int *is_far)
     }
 }
 
+/* What the callbacks of a loop do: bits of `form`. */
+static ops_array *loop_goes_on(void *user, ops_array *const *state)
+{
+    const uint32_t form = *(const uint32_t *)user;
+    return form % 16 == 1 ? state[0] : ops_array_scalar(context, HAL_TYPE_BOOL, form % 4 != 0);
+}
+
+static hal_status loop_step(void *user, ops_array *const *state, ops_array **next)
+{
+    const uint32_t form = *(const uint32_t *)user;
+    next[0] = form % 8 == 2 ? state[1] : ops_array_unary(OPS_ABS, state[0]);
+    next[1] = form / 8 % 4 == 1 ? next[0] : form / 8 % 4 == 2 ? NULL : state[1];
+    return form == 255 ? hal_status_set(HAL_ERROR_UNSUPPORTED, "no iteration") : HAL_OK;
+}
+
+static ops_array *make_loop(machine *m, ops_array *x, int *is_far)
+{
+    ops_array *const state[2] = {x, operand(m, is_far)};
+    ops_array *results[2] = {NULL, NULL};
+    uint32_t form = next(m);
+    const ops_loop_options options = {
+        .size = sizeof options, .stride = next(m) % 4, .limit = 1 + next(m) % 3};
+    if (*is_far) {
+        return ops_array_unary(OPS_IDENTITY, x);
+    }
+    if (form % 3 == 0) {
+        ops_array_cond(state[1], loop_step, loop_step, &form, state, 2, results, 2);
+    } else {
+        ops_array_while(&options, loop_goes_on, loop_step, &form, state, 2, results);
+    }
+    ops_array_release(results[1]);
+    return results[0];
+}
+
 /* One call; `is_far` is set when an operand is. */
 static ops_array *make(machine *m, uint32_t what, int *is_far)
 {
@@ -355,6 +390,8 @@ static ops_array *make(machine *m, uint32_t what, int *is_far)
         return make_attention(m, x, is_far);
     case 25:
         return make_complex(m, x, is_far);
+    case 26:
+        return make_loop(m, x, is_far);
     default:
         return make_view(m, what, x);
     }
@@ -379,7 +416,7 @@ static void place(machine *m, ops_array *made, int is_far, int may_be_far)
 
 static void call(machine *m)
 {
-    const uint32_t what = next(m) % 26;
+    const uint32_t what = next(m) % 27;
     int is_far = 0;
     switch (what) {
     case 0:

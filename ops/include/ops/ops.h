@@ -24,6 +24,7 @@
 #include <ops/comm.h>
 #include <ops/dlpack.h>
 #include <ops/index.h>
+#include <ops/loop.h>
 #include <ops/normalisation.h>
 #include <ops/normwise.h>
 #include <ops/pointwise.h>
