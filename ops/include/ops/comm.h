@@ -21,7 +21,10 @@ typedef struct ops_comm_options {
                             * of the context; null: on the context's queue */
 } ops_comm_options;
 
-#define OPS_COMM_OPTIONS_DEFAULT {sizeof(ops_comm_options), 0, 0, 0}
+#define OPS_COMM_OPTIONS_DEFAULT          \
+    {                                     \
+        sizeof(ops_comm_options), 0, 0, 0 \
+    }
 
 /* Replaces each of `count` tensors by its reduction (HAL_REDUCE_SUM, ...) over the ranks of the
  * communicator. All ranks pass tensors of the same types and sizes in the same order. The tensors
@@ -32,15 +35,15 @@ typedef struct ops_comm_options {
  * communicator.
  * Threads: the context's and the queue's. Errors: INVALID_ARGUMENT, those of
  * hal_queue_collective. */
-HAL_API hal_status ops_comm_all_reduce(ops_context *context, hal_comm *comm,
-                                        uint32_t reduction, const ops_tensor *tensors,
-                                        uint32_t count, const ops_comm_options *options);
+HAL_API hal_status ops_comm_all_reduce(ops_context *context, hal_comm *comm, uint32_t reduction,
+                                       const ops_tensor *tensors, uint32_t count,
+                                       const ops_comm_options *options);
 
 /* Replaces the tensors of all ranks by those of rank `root`, such as initial weights.
  * Threads, Errors: as ops_comm_all_reduce. */
 HAL_API hal_status ops_comm_broadcast(ops_context *context, hal_comm *comm, uint32_t root,
-                                       const ops_tensor *tensors, uint32_t count,
-                                       const ops_comm_options *options);
+                                      const ops_tensor *tensors, uint32_t count,
+                                      const ops_comm_options *options);
 
 /* Makes results[i], the reduction of arrays[i] over the ranks of the communicator, for each of
  * `count` arrays of one context; `results` may be `arrays`. All ranks pass arrays of the same types

@@ -38,8 +38,9 @@ typedef enum ops_scatter_kind {
  *
  * The updates of an element are combined in their order, in the arithmetic of the type (F32 of
  * narrow floats), and rounded once. So the result is the same in every run, and on devices whose
- * arithmetic is exact. The indices are sorted first, in temporary memory as of ops_sort, many
- * of them by as many bits as the length of y's axis has; on processors one work-item for each line goes through its updates instead, without such memory.
+ * arithmetic is exact. The indices are sorted first, in temporary memory as of ops_sort, many of
+ * them by as many bits as the length of y's axis has; on processors one work-item for each line
+ * goes through its updates instead, without such memory.
  * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, those of ops_sort. */
 HAL_API hal_status ops_scatter(ops_context *context, ops_scatter_kind kind, int32_t axis,
                                const ops_tensor *indices, const ops_tensor *updates,

@@ -52,13 +52,14 @@ typedef struct ops_loop_options {
  * after it, in as few kernels as fusion gives, and then the host reads that condition.
  * With a stride of s the host reads every s-th condition: after an iteration whose condition is
  * false the state stays as it is, by ops_array_where on the device, so results are the same, and up
- * to s - 1 bodies are computed in vain. A limit of at most s takes no read at all: then the loop may
- * be part of a graph.
+ * to s - 1 bodies are computed in vain. A limit of at most s takes no read at all: then the loop
+ * may be part of a graph.
  * `results` may be `state`, whose arrays keep their references.
  * Ownership: the results are the scope's or the caller's. Threads: the queue's.
  * Errors: results are null then. INVALID_ARGUMENT for a count beyond 1 to OPS_MAX_LOOP_STATE, a
- * condition that is not one BOOL, a next state of another type or shape; INVALID_STATE where a graph
- * is recorded and the host would read; those of the callbacks, of ops_array_evaluate and _read. */
+ * condition that is not one BOOL, a next state of another type or shape; INVALID_STATE where a
+ * graph is recorded and the host would read; those of the callbacks, of ops_array_evaluate and
+ * _read. */
 HAL_API hal_status ops_array_while(const ops_loop_options *options, ops_loop_condition condition,
                                    ops_loop_body body, void *user, ops_array *const *state,
                                    uint32_t count, HAL_OUT ops_array **results);

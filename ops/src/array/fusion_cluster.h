@@ -87,8 +87,8 @@ bool ops_fusion_cluster_gather(ops_fusion_cluster *cluster, ops_array *const *ro
 bool ops_fusion_cluster_gather_rows(ops_fusion_cluster *cluster, ops_array *root,
                                     const ops_array *reduction);
 
-/* Gathers the rows of `reduction` for several roots: what gather_rows takes, and other reductions of
- * its rows. Returns 0 beyond the limits. */
+/* Gathers the rows of `reduction` for several roots: what gather_rows takes, and other reductions
+ * of its rows. Returns 0 beyond the limits. */
 bool ops_fusion_cluster_gather_joined(ops_fusion_cluster *cluster, ops_array *const *roots,
                                       uint32_t root_count, const ops_array *reduction);
 

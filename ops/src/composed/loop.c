@@ -284,7 +284,7 @@ hal_status ops_array_cond(ops_array *condition, ops_loop_body if_true, ops_loop_
         return ops_invalid("%s: if_true, if_false: expected functions, got null", function);
     }
     ops_arrays *arrays = ops_check_operands(function, &condition, 1);
-    if (!arrays || (operand_count && ops_check_operands(function, given, operand_count) == NULL)) {
+    if (!arrays || (operand_count && !ops_check_operands(function, given, operand_count))) {
         return HAL_ERROR_INVALID_ARGUMENT;
     }
     bool value;
