@@ -1,5 +1,4 @@
-"""Matrix products. Those of floats are ops_array_matmul; those of integers a product of all pairs
-and a sum."""
+"""Matrix products."""
 from . import _core
 from . import _dtypes as dt
 from ._create import cast, filled
@@ -24,7 +23,8 @@ def _numbers(function, x1, x2):
 def matmul(x1, x2, /, *, precision="strict"):
     """The matrix product of x1 [..., n, k] and x2 [..., k, m]: [..., n, m]. An array of rank 1 is a
     row on the left and a column on the right, whose axis the result lacks. ``precision`` is
-    'strict' (IEEE arithmetic), 'accurate' or 'fast' (the device's matrix units)."""
+    'strict' (IEEE arithmetic), 'accurate' or 'fast' (the device's matrix units); sums of integers
+    wrap."""
     x1, x2, dtype = _numbers("matmul", x1, x2)
     if x1.ndim == 0 or x2.ndim == 0:
         raise ValueError("matmul: expected at least one axis, got rank 0")
@@ -38,11 +38,7 @@ def matmul(x1, x2, /, *, precision="strict"):
     shape = batch + (() if row else (n,)) + (() if column else (m,))
     if 0 in shape or k == 0:
         return filled(x1._context, dtype, shape, 0)
-    if not dt.is_inexact(dtype):
-        left = _core.reshape(x1, x1.shape + (1,))
-        right = _core.reshape(x2, x2.shape[:-2] + (1, k, m))
-        made = cast(sum(left * right, axis=-2, dtype=dtype), dtype)
-    elif not batch:
+    if not batch:
         made = _core.matmul(x1, x2, PRECISIONS[precision])
     else:
         count = 1

@@ -71,15 +71,15 @@ static void map_gemm(onnx_call *c)
     c->y[0] = y;
 }
 
-/* x - zero point in F32, along an axis where there are several zero points. */
+/* x - zero point in I32, along an axis where there are several zero points. */
 static ops_array *shifted(const onnx_call *c, uint32_t x, uint32_t zero, bool by_row)
 {
-    ops_array *value = ops_array_cast(HAL_TYPE_F32, c->x[x]);
+    ops_array *value = ops_array_cast(HAL_TYPE_I32, c->x[x]);
     ops_array *point = c->node->input_count > zero ? c->x[zero] : NULL;
     if (!point) {
         return value;
     }
-    point = ops_array_cast(HAL_TYPE_F32, point);
+    point = ops_array_cast(HAL_TYPE_I32, point);
     if (by_row && ops_array_get_rank(point) == 1 && ops_array_get_length(point, 0) > 1) {
         point = ops_array_reshape(point, 2, (int64_t[]){-1, 1});
     }
@@ -88,7 +88,7 @@ static ops_array *shifted(const onnx_call *c, uint32_t x, uint32_t zero, bool by
 
 static void map_matmul_integer(onnx_call *c)
 {
-    c->y[0] = ops_array_cast(HAL_TYPE_I32, matmul(shifted(c, 0, 2, true), shifted(c, 1, 3, false)));
+    c->y[0] = matmul(shifted(c, 0, 2, true), shifted(c, 1, 3, false));
 }
 
 const onnx_operator onnx_matrix_operators[] = {

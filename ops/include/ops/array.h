@@ -217,8 +217,9 @@ HAL_API ops_array *ops_array_log_softmax(int32_t axis, ops_array *x);
 HAL_API ops_array *ops_array_reduce_axes(ops_reduction reduction, const int32_t *axes,
                                          uint32_t axis_count, int keep_axes, ops_array *x);
 
-/* The matrix product of a [m, k] and b [k, n], of one float type, each with an optional batch axis
- * in front, as ops_gemm. `precision` is a hal_gemm_precision.
+/* The matrix product of a [m, k] and b [k, n], of one type of floats or integers, each with an
+ * optional batch axis in front, as ops_gemm. `precision` is a hal_gemm_precision. Integers that are
+ * cast from 8 or 16 bits to 32 are multiplied as they were.
  * A `b` of ops_array_prepare is used with the sums of its blocks where that is faster. Where the
  * result is the `a` of another product by levels, perhaps after elementwise work, its kernel also
  * makes the sums that the other one reads (ops_gemm_options.c_sums).

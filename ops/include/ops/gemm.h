@@ -63,15 +63,18 @@ typedef struct ops_gemm_options {
  * others are copied first. A native kernel may take only lines that start at multiples of 16 bytes:
  * operands with other lines are copied for it, where that is faster than the portable kernel.
  * Without memory for the copies, or for the workspace of a native kernel, the portable kernel
- * computes the product, in its own order. The types are floats: F32 and F64 accumulate in
- * themselves, narrower ones in F32; A and B have one type, C has the same or F32. C is not read
- * when beta is 0. C overlaps neither A nor B. Where k or alpha is 0, C = epilogue(beta C) exactly,
- * whatever alpha is, and A and B are not read. Null `options`: the plain product.
- * Error bound of strict arithmetic, in every element: |c' - c| <= K u / (1 - K u) (|alpha| |A||B| +
- * |beta| |C|) + v |c| + (1 + |alpha|) K e + f, with K = k + 2; u and e are the accumulator's unit
- * roundoff and least positive number, v and f those of C's type. On a device without
- * HAL_EXACT_DENORMALS, e and f are the least positive normal numbers. The bound holds where nothing
- * overflows.
+ * computes the product, in its own order. A and B have one type of floats or integers: types of 32
+ * and 64 bits accumulate in themselves, narrower floats in F32, narrower integers in I32 or U32. C
+ * has their type, or F32 of floats, or of integers the accumulator's, or with an epilogue any. Sums
+ * of integers wrap, as does what C is too narrow for; alpha and beta are integers then, the
+ * precision plays no part, and no kernel of a plugin is used. C is not read when beta is 0. C
+ * overlaps neither A nor B. Where k or alpha is 0, C = epilogue(beta C) exactly, whatever alpha is,
+ * and A and B are not read. Null `options`: the plain product.
+ * Error bound of strict arithmetic of floats, in every element: |c' - c| <= K u / (1 - K u)
+ * (|alpha| |A||B| + |beta| |C|) + v |c| + (1 + |alpha|) K e + f, with K = k + 2; u and e are the
+ * accumulator's unit roundoff and least positive number, v and f those of C's type. On a device
+ * without HAL_EXACT_DENORMALS, e and f are the least positive normal numbers. The bound holds where
+ * nothing overflows.
  * The order of additions depends on shapes, strides and the device, and on whether a kernel of the
  * plugin takes the epilogue and C's type, as ops_gemm_describe says; where a device has no 16-bit
  * storage, of F16 and BF16 also on whether A and B begin at multiples of 4 bytes. A product with

@@ -65,13 +65,13 @@ static hal_status check_matmul(const char *function, const ops_array *a, const o
     const ops_tensor *x = &a->view, *y = &b->view;
     char text[2][OPS_TEXT_BYTES];
     bool fits = x->rank >= 2 && x->rank <= 3 && y->rank >= 2 && y->rank <= 3 &&
-                hal_type_is_float(x->type) && x->type == y->type &&
-                x->shape[x->rank - 1] == y->shape[y->rank - 2];
+                (hal_type_is_float(x->type) || hal_type_is_integer(x->type)) &&
+                x->type == y->type && x->shape[x->rank - 1] == y->shape[y->rank - 2];
     int64_t one = fits && x->rank == 3 ? x->shape[0] : 1;
     int64_t other = fits && y->rank == 3 ? y->shape[0] : 1;
     if (!fits || (one != other && one != 1 && other != 1)) {
         return ops_invalid(
-            "%s: a and b: expected [m, k] and [k, n] of one float type, each with an "
+            "%s: a and b: expected [m, k] and [k, n] of one type of numbers, each with an "
             "optional batch axis in front, got %s and %s",
             function, ops_describe(x, text[0]), ops_describe(y, text[1]));
     }
@@ -272,10 +272,21 @@ ops_array *ops_array_log_softmax(int32_t axis, ops_array *x)
     return defer_softmax(OPS_OPERATION_LOG_SOFTMAX, "ops_array_log_softmax", axis, x);
 }
 
+/* The narrow integers that an operand is the cast of, to the type of their sums; else null. */
+static ops_array *find_narrow(const ops_array *x)
+{
+    if (x->operation != OPS_OPERATION_CAST || x->state != OPS_NODE_DEFERRED) {
+        return NULL;
+    }
+    const hal_type type = x->operands[0]->view.type;
+    const bool is_narrow = hal_type_is_integer(type) && type != x->view.type;
+    return is_narrow && ops_gemm_accumulator(type) == x->view.type ? x->operands[0] : NULL;
+}
+
 static ops_array *defer_matmul(const char *function, ops_array *a, ops_array *b, uint32_t precision,
                                uint32_t levels)
 {
-    ops_array *const operands[2] = {a, b};
+    ops_array *operands[2] = {a, b};
     ops_result result;
     if (!ops_check_operands(function, operands, 2)) {
         return NULL;
@@ -293,6 +304,11 @@ static ops_array *defer_matmul(const char *function, ops_array *a, ops_array *b,
     }
     if (check_matmul(function, a, b, &result)) {
         return NULL;
+    }
+    ops_array *const narrow[2] = {find_narrow(a), find_narrow(b)};
+    if (narrow[0] && narrow[1] && narrow[0]->view.type == narrow[1]->view.type) {
+        operands[0] = narrow[0];
+        operands[1] = narrow[1];
     }
     return ops_defer(function, OPS_OPERATION_MATMUL, ops_matmul_function(precision, levels),
                      operands, 2, &result);

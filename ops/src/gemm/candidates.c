@@ -56,7 +56,7 @@ static void candidate_add(candidate_list *list, uint32_t number, uint32_t depth)
 /* Whether the partial sums and their reduction fit the device. */
 static bool parts_fit(const hal_device_info *info, const ops_gemm_shape *shape, uint64_t parts)
 {
-    const uint32_t sum = shape->type == HAL_TYPE_F64 ? 8 : 4;
+    const uint32_t sum = hal_type_size(hal_type_of_value(shape->type));
     ops_gemm_tiles reduce;
     ops_gemm_choose_reduce_tiles(info, shape->tuning, shape->m, shape->n, (uint32_t)parts, sum,
                                  &reduce);

@@ -36,13 +36,31 @@ hal_status ops_gemm_check_options(const ops_gemm_options *options)
     return HAL_OK;
 }
 
-static hal_status check_types(const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
+static hal_status check_types(const ops_gemm_options *options, const ops_tensor *a,
+                              const ops_tensor *b, const ops_tensor *c)
 {
-    if (!hal_type_is_float(a->type) || a->type != b->type ||
-        (c->type != a->type && c->type != HAL_TYPE_F32)) {
-        return ops_invalid(
-            "ops_gemm: a, b, c: expected one float type, or f32 for c, got %s, %s and %s",
-            hal_type_name(a->type), hal_type_name(b->type), hal_type_name(c->type));
+    const bool is_float = hal_type_is_float(a->type), is_integer = hal_type_is_integer(a->type);
+    const hal_type wide = is_float ? (hal_type)HAL_TYPE_F32 : ops_gemm_accumulator(a->type);
+    if (a->type != b->type || !(is_float || is_integer) ||
+        (c->type != a->type && c->type != wide && !(is_integer && options->epilogue))) {
+        return ops_invalid("ops_gemm: a, b, c: expected one type of floats or integers, or %s for "
+                           "c, got %s, %s and %s",
+                           is_integer ? "that of the sums or the epilogue" : "f32",
+                           hal_type_name(a->type), hal_type_name(b->type), hal_type_name(c->type));
+    }
+    return HAL_OK;
+}
+
+/* The factors are numbers of the accumulator's type. */
+static hal_status check_factors(const ops_gemm_options *options, hal_type type)
+{
+    const double factors[2] = {options->alpha, options->beta};
+    const hal_type sum = ops_gemm_accumulator(type);
+    for (uint32_t i = 0; i < 2 && hal_type_is_integer(type); i++) {
+        if (ops_round_to(sum, factors[i]) != factors[i]) {
+            return ops_invalid("ops_gemm: options.%s: expected a number of type %s, got %g",
+                               i == 0 ? "alpha" : "beta", hal_type_name(sum), factors[i]);
+        }
     }
     return HAL_OK;
 }
@@ -137,7 +155,8 @@ hal_status ops_gemm_check_matrices(const ops_context *context, const ops_gemm_op
 {
     HAL_TRY(ops_check_tensor(context, "ops_gemm", "a", a));
     HAL_TRY(ops_check_output(context, "ops_gemm", "c", c));
-    HAL_TRY(check_types(a, b, c));
+    HAL_TRY(check_types(options, a, b, c));
+    HAL_TRY(check_factors(options, a->type));
     HAL_TRY(check_shapes(a, b, c));
     if (ops_overlap(a, c) || ops_overlap(b, c)) {
         return ops_invalid("ops_gemm: c: expected memory that %s does not use, got an overlap",

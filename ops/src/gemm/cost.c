@@ -60,9 +60,8 @@ static double staged_ns(const ops_gemm_shape *s, const ops_gemm_candidate *c, do
     const double end = s->n % 4 ? r->odd_end : r->end;
     const double alone = r->alone * (t->matrix ? 1 : 1 + cost->far_staged * distance(s));
     const double step = r->step * (t->matrix ? units_step_time(s, t) : 1);
-    const double wide = s->type == HAL_TYPE_F64   ? 2
-                        : s->type == HAL_TYPE_F32 ? 1
-                                                  : cost->half_staged;
+    const uint32_t size = hal_type_size(s->type);
+    const double wide = size == 8 ? 2 : size == 4 ? 1 : cost->half_staged;
     const double factor = t->matrix ? units_access_time(s)
                                     : wide + access_time(t, s->a_k_contiguous, s->a_width) +
                                           access_time(t, s->b_k_contiguous, s->b_width);

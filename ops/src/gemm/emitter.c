@@ -12,6 +12,12 @@ static hal_ir_value c_index(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value 
     return hal_ir_add(b, place, step);
 }
 
+static hal_ir_value multiply_add(ops_gemm_emitter *e, hal_ir_value x, hal_ir_value y,
+                                 hal_ir_value z, bool fused)
+{
+    return fused ? hal_ir_fma(e->b, x, y, z) : hal_ir_add(e->b, z, hal_ir_mul(e->b, x, y));
+}
+
 /* alpha * sum + beta * old. With k = 0 the sum is left out: 0 times an infinite alpha is NaN, and
  * +0 plus -0 loses the sign of C. */
 static hal_ir_value scaled_sum(ops_gemm_emitter *e, hal_ir_value sum, hal_ir_value old)
@@ -25,7 +31,8 @@ static hal_ir_value scaled_sum(ops_gemm_emitter *e, hal_ir_value sum, hal_ir_val
     if (e->key->beta_is_zero) {
         return value;
     }
-    return hal_ir_fma(e->b, e->beta, ops_value_cast(e->b, e->key->accumulator, old), value);
+    return multiply_add(e, e->beta, ops_value_cast(e->b, e->key->accumulator, old), value,
+                        hal_type_is_float(e->key->accumulator));
 }
 
 /* Loads a further input, unless `kept` has it: those that do not step by rows are loaded once. */
@@ -121,8 +128,7 @@ void ops_gemm_multiply(ops_gemm_emitter *e, uint32_t row, uint32_t column, hal_i
                        hal_ir_value y)
 {
     hal_ir_value *sum = &e->present[row * e->c.thread + column];
-    *sum = e->key->fused ? hal_ir_fma(e->b, x, y, *sum)
-                         : hal_ir_add(e->b, *sum, hal_ir_mul(e->b, x, y));
+    *sum = multiply_add(e, x, y, *sum, e->key->fused);
 }
 
 hal_ir_value ops_gemm_declare_matrix(ops_gemm_emitter *e, uint32_t number, hal_ir_value *strides,

@@ -6,7 +6,7 @@
 
 hal_type ops_gemm_accumulator(hal_type type)
 {
-    return type == HAL_TYPE_F64 ? HAL_TYPE_F64 : HAL_TYPE_F32;
+    return hal_type_of_value(type);
 }
 
 ops_matrix ops_matrix_of(const ops_tensor *tensor, const int64_t shape[3])
@@ -47,7 +47,8 @@ void ops_product_init(ops_product *product, const ops_gemm_options *options, con
     const int64_t shape_a[3] = {batch, m, k}, shape_b[3] = {batch, k, n},
                   shape_c[3] = {batch, m, n};
     product->options = options;
-    product->precision = options->precision;
+    /* Sums of integers are exact up to a power of two, in any order. */
+    product->precision = hal_type_is_float(a->type) ? options->precision : HAL_GEMM_STRICT;
     product->batch = (uint32_t)batch;
     product->accumulator = ops_gemm_accumulator(a->type);
     product->has_sums = false;

@@ -100,6 +100,14 @@ static bool all_multiples(const int64_t *numbers, uint32_t count, uint32_t width
     return (bits & (width - 1)) == 0;
 }
 
+/* The most elements of one access. */
+static uint32_t widest_access(hal_type type)
+{
+    enum { MOST = 8, BYTES = 16 };
+    const uint32_t width = BYTES / hal_type_size(type);
+    return width < MOST ? width : MOST;
+}
+
 /* Elements of one access to A or B. hal splits accesses that are too wide for the device. */
 static uint8_t operand_width(const ops_gemm_task *t, const ops_gemm_place *p,
                              const ops_gemm_operand *operand, uint32_t slot, int64_t lines,
@@ -107,11 +115,10 @@ static uint8_t operand_width(const ops_gemm_task *t, const ops_gemm_place *p,
 {
     const ops_gemm_tiles *tiles = &t->key.tiles;
     uint32_t size = hal_type_size(t->key.type_ab);
-    uint32_t width = 16 / size;
+    uint32_t width = widest_access(t->key.type_ab);
     uint32_t block = is_b ? tiles->block_n : tiles->block_m;
     block = tiles->stages ? block : is_b ? tiles->strip_n : tiles->strip_m;
     block = operand->k_contiguous ? tiles->block_k : block;
-    width = width < 8 ? width : 8;
     width = width < block ? width : block;
     const bool direct = !tiles->stages && !tiles->unroll;
     if (tiles->stages > 2 && operand->k_contiguous) {
@@ -282,7 +289,7 @@ static void choose_directions(const hal_device_info *info, ops_gemm_task *t)
     const ops_product *p = &t->product;
     const ops_gemm_work *work = &t->work;
     ops_gemm_kernel_key *key = &t->key;
-    key->fused = (info->exactness & HAL_EXACT_FMA) != 0;
+    key->fused = hal_type_is_float(key->accumulator) && (info->exactness & HAL_EXACT_FMA) != 0;
     key->a.k_contiguous = key->reduce_partials || p->a.column_stride == 1;
     /* A single column is contiguous both ways; GPUs read vectors along k. */
     key->b.k_contiguous = !key->reduce_partials &&
@@ -493,7 +500,7 @@ static void complete_general(ops_gemm_task *t)
 {
     ops_gemm_kernel_key *key = &t->key;
     const ops_gemm_tiles *tiles = &key->tiles;
-    const uint32_t most = 16 / hal_type_size(key->type_ab);
+    const uint32_t most = widest_access(key->type_ab);
     const bool is_wide = key->b.width == most && key->width_c == tiles->strip_n;
     key->whole = 0;
     if (tiles->any_slices || key->any_turn) {

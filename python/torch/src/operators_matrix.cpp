@@ -8,10 +8,10 @@ namespace halyard
 namespace
 {
 
-void check_floats(const Array &a, const Array &b)
+void check_numbers(const Array &a, const Array &b)
 {
-    if (!hal_type_is_float(a.type()) || a.type() != b.type()) {
-        throw Unsupported("a product of integers or of two types");
+    if (a.type() == HAL_TYPE_BOOL || a.type() != b.type()) {
+        throw Unsupported("a product of bool or of two types");
     }
 }
 
@@ -28,7 +28,7 @@ Array product_of_nothing(const Array &a, const Array &b)
 Array product(const Call &c, size_t a, size_t b)
 {
     const Array x = c.plain(a), y = c.plain(b);
-    check_floats(x, y);
+    check_numbers(x, y);
     return x.count() && y.count() ? matmul(x, y) : product_of_nothing(x, y);
 }
 
@@ -96,7 +96,7 @@ Results add_mv(const Call &c)
     if (a.rank() != 2 || x.rank() != 1 || a.length(1) != x.length(0) || a.count() == 0) {
         throw Unsupported("shapes that do not fit");
     }
-    check_floats(a, x);
+    check_numbers(a, x);
     return {broadcast(add_product(c, flatten(matmul(a, as_column(x))), 3, 4),
                       at::DimVector{a.length(0)})};
 }
@@ -107,7 +107,7 @@ Results dot(const Call &c)
     if (a.rank() != 1 || b.rank() != 1 || a.count() != b.count()) {
         throw Unsupported("shapes that do not fit");
     }
-    check_floats(a, b);
+    check_numbers(a, b);
     if (a.count() == 0) {
         return {scalar(c.context(), a.type(), 0)};
     }

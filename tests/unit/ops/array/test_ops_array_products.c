@@ -103,9 +103,73 @@ static void questions_take_no_memory(void **state)
     }
 }
 
+/* Bytes to 32 bits, a product, a bias, and a scale in floats, as quantised networks have them: one
+ * kernel reads the bytes. Without the cast of one operand the sums are those of the other's type.
+ */
+static void casts_of_narrow_integers_are_in_the_product(void **state)
+{
+    enum { M = 5, DEPTH = 9, COLUMNS = 7, BIAS = 1000 };
+    int8_t a_values[M * DEPTH], b_values[DEPTH * COLUMNS];
+    float got[M * COLUMNS];
+    for (int i = 0; i < M * DEPTH; i++) {
+        a_values[i] = (int8_t)(i * 37 - 128);
+    }
+    for (int i = 0; i < DEPTH * COLUMNS; i++) {
+        b_values[i] = (int8_t)(127 - i * 29);
+    }
+    ops_array *a =
+        made(ops_array_from_host(context, HAL_TYPE_I8, 2, (const int64_t[]){M, DEPTH}, a_values));
+    ops_array *b = made(
+        ops_array_from_host(context, HAL_TYPE_I8, 2, (const int64_t[]){DEPTH, COLUMNS}, b_values));
+    ops_array *bias = made(ops_array_scalar(context, HAL_TYPE_I32, BIAS));
+    ops_array *wide[2] = {made(ops_array_cast(HAL_TYPE_I32, a)),
+                          made(ops_array_cast(HAL_TYPE_I32, b))};
+    ops_array *product = made(ops_array_matmul(wide[0], wide[1], HAL_GEMM_STRICT));
+    ops_array *sum = made(ops_add(product, bias));
+    ops_array *number = made(ops_array_cast(HAL_TYPE_F32, sum));
+    ops_array *y = made(ops_mul_scalar(number, 0.5));
+    release_all(wide[0], wide[1], product, sum, number);
+    const uint32_t before = mock->logged_count;
+    assert_int_equal(ops_array_read(y, sizeof got, got), HAL_OK);
+    uint32_t count = 0;
+    for (uint32_t i = before; i < mock->logged_count; i++) {
+        count += mock->logged[i].command.kind == HAL_COMMAND_DISPATCH;
+    }
+    assert_int_equal(count, 1);
+    for (int i = 0; i < M * COLUMNS; i++) {
+        int32_t expected = BIAS;
+        for (int k = 0; k < DEPTH; k++) {
+            expected += a_values[i / COLUMNS * DEPTH + k] * b_values[k * COLUMNS + i % COLUMNS];
+        }
+        assert_true(got[i] == (float)expected * 0.5F);
+    }
+    release_all(a, b, bias, y);
+}
+
+static void factors_of_integers_are_integers(void **state)
+{
+    const int64_t shape[2] = {2, 2};
+    ops_tensor x[3];
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ops_tensor_create(context, HAL_TYPE_I16, 2, shape, &x[i]), HAL_OK);
+    }
+    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+    options.alpha = 0.5;
+    assert_int_equal(ops_gemm(context, &options, &x[0], &x[1], &x[2]), HAL_ERROR_INVALID_ARGUMENT);
+    assert_non_null(strstr(hal_status_message(), "options.alpha: expected a number of type i32"));
+    options.alpha = 1;
+    options.impl = OPS_GEMM_NATIVE;
+    assert_int_equal(ops_gemm(context, &options, &x[0], &x[1], &x[2]), HAL_ERROR_UNSUPPORTED);
+    for (int i = 0; i < 3; i++) {
+        ops_tensor_release(&x[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        OVER_MOCK(casts_of_narrow_integers_are_in_the_product),
+        OVER_MOCK(factors_of_integers_are_integers),
         OVER_MOCK(an_epilogue_stays_with_a_product_that_takes_it),
         OVER_MOCK(an_epilogue_that_the_plugin_declines_is_a_kernel_of_its_own),
         OVER_MOCK(a_deferred_plan_computes_its_product_once),
