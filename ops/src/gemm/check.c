@@ -58,8 +58,10 @@ static hal_status check_factors(const ops_gemm_options *options, hal_type type)
     const hal_type sum = ops_gemm_accumulator(type);
     for (uint32_t i = 0; i < 2 && hal_type_is_integer(type); i++) {
         if (ops_round_to(sum, factors[i]) != factors[i]) {
-            return ops_invalid("ops_gemm: options.%s: expected a number of type %s, got %g",
-                               i == 0 ? "alpha" : "beta", hal_type_name(sum), factors[i]);
+            return ops_invalid(
+                "ops_gemm: options.%s: expected a number of type %s for integers, got "
+                "another",
+                i == 0 ? "alpha" : "beta", hal_type_name(sum));
         }
     }
     return HAL_OK;
