@@ -75,6 +75,7 @@ static const struct {
     {"ops/gemm_stress", CASE_LEVEL_STRESS, cases_ops_gemm_stress},
     {"ops/normwise", CASE_LEVEL_STRESS, cases_ops_normwise},
     {"ops/index", CASE_LEVEL_OPS, cases_ops_index},
+    {"ops/recurrent", CASE_LEVEL_OPS, cases_ops_recurrent},
     {"ops/scan", CASE_LEVEL_OPS, cases_ops_scan},
     {"ops/scatter", CASE_LEVEL_OPS, cases_ops_scatter},
     {"ops/sort", CASE_LEVEL_OPS, cases_ops_sort},

@@ -31,6 +31,7 @@
 #include <ops/pooling.h>
 #include <ops/quantised.h>
 #include <ops/random.h>
+#include <ops/recurrent.h>
 #include <ops/reduce.h>
 #include <ops/resize.h>
 #include <ops/scan.h>

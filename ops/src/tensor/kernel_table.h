@@ -33,7 +33,9 @@ enum {
     OPS_FAMILY_SCATTER_IN_TURN,
     OPS_FAMILY_UNFOLD,
     OPS_FAMILY_DEPTHWISE,
-    OPS_FAMILY_NATIVE_ATTENTION
+    OPS_FAMILY_NATIVE_ATTENTION,
+    OPS_FAMILY_LSTM,
+    OPS_FAMILY_GRU
 };
 
 /* Everything that the text of a kernel depends on, as bytes; equal keys share a kernel. A key

@@ -222,6 +222,13 @@ typedef struct ops_attention_tuning {
     double block_ns; /* of blocks, at least */
 } ops_attention_tuning;
 
+/* Recurrent layers by one kernel (kernels/recurrent.c); with more, products read the weights
+ * faster. */
+typedef struct ops_recurrent_tuning {
+    int64_t max_hidden;   /* hidden values */
+    int64_t max_products; /* of a step: batch times weights */
+} ops_recurrent_tuning;
+
 typedef struct ops_tuning {
     const char *device_class;
     int64_t index32_limit;  /* counts and indices below it have 32 bits; at most 2^31 */
@@ -236,6 +243,7 @@ typedef struct ops_tuning {
     ops_scan_tuning scan;
     ops_sort_tuning sort;
     ops_convolution_tuning convolution;
+    ops_recurrent_tuning recurrent;
     ops_copy_tuning copy;
     ops_compile_tuning compile;
     ops_gemm_tuning gemm;

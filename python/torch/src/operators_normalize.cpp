@@ -1,8 +1,6 @@
 // Normalisation by layer, group and batch, and the cells of recurrent networks.
-#include <array>
-#include <map>
-
 #include "call.h"
+#include "recurrent.h"
 
 namespace halyard
 {
@@ -276,35 +274,13 @@ Array gate(const Array &x, int64_t index, int64_t width, int64_t copies)
     return copies == 1 ? one : broadcast(one, Shape{n, copies, width});
 }
 
-// [1, gates, 1]: which of `count` gates is gate k. Kept, because making it again takes two kernels, as
-// long as a step of a small cell does.
-Array is_gate(const Call &c, int64_t count, int64_t k)
-{
-    static auto &kept = *new std::map<std::array<int64_t, 3>, Array>; // lives as long as the devices
-    const std::array<int64_t, 3> key{c.device(), count, k};
-    const auto found = kept.find(key);
-    if (found != kept.end()) {
-        return found->second;
-    }
-    const Array numbers(ops_array_iota(c.context(), HAL_TYPE_I32, count, 0, 1));
-    const Array mask = equal(reshape(numbers, Shape{1, count, 1}), (double)k);
-    Device &device = device_at(c.device());
-    if (!device.records_graph) { // what a graph computes has its values in launches alone
-        ops_array *const array = mask;
-        check(ops_array_evaluate(&array, 1));
-        check(hal_queue_wait(device.queue, HAL_WAIT_FOREVER));
-        kept.emplace(key, mask);
-    }
-    return mask;
-}
-
 // The first formula for gate 0, the second for gate 1, and so on: [n, gates * width].
 Array by_gate(const Call &c, std::initializer_list<Array> formulas)
 {
     const int64_t count = (int64_t)formulas.size();
     Array result = *(formulas.end() - 1);
     for (int64_t k = count - 2; k >= 0; k--) {
-        result = where(is_gate(c, count, k), formulas.begin()[k], result);
+        result = where(gate_mask(c.device(), count, k), formulas.begin()[k], result);
     }
     return reshape(result, Shape{result.length(0), result.count() / result.length(0)});
 }
@@ -328,7 +304,7 @@ Results lstm_cell(const Call &c) // input gates, hidden gates, cx, input bias, h
     }
     const Array x = reshape(gates, Shape{n, 4, h});
     const Array values =
-        reshape(where(is_gate(c, 4, 2), tanh_of(x), sigmoid(x)), Shape{n, 4 * h});
+        reshape(where(gate_mask(c.device(), 4, 2), tanh_of(x), sigmoid(x)), Shape{n, 4 * h});
     const Array i = gate(values, 0, h, 1), f = gate(values, 1, h, 1);
     const Array g = gate(values, 2, h, 1), o = gate(values, 3, h, 1);
     const Array cy = f * gate(c[2], 0, h, 1) + i * g;
