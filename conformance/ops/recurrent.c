@@ -203,6 +203,7 @@ static void run_recurrent(case_run *run, const void *parameters)
                   weights[2] = {all, hidden};
     const int64_t states[3] = {tested->steps + 1, tested->batch, hidden};
     const int64_t steps[3] = {tested->steps, tested->batch, hidden};
+    case_claim(run, run->info->max_bindings >= 9, "a binding for each tensor");
     case_claim_storage(run, tested->type);
     case_claim_arithmetic(run, tested->type);
     operand x = input(run, tested, &random, 3, sums, 2),

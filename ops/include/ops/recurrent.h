@@ -39,9 +39,9 @@ typedef struct ops_lstm_layer {
  * layer->c and layer->gates.
  * Source: S. Hochreiter, J. Schmidhuber, "Long short-term memory", 1997; one kernel for all steps:
  * G. Diamos et al., "Persistent RNNs", 2016.
- * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, UNSUPPORTED where 4 hidden are
- * more than the work-items of a group, or loops longer than the device allows; those of kernels
- * and dispatches. */
+ * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes; UNSUPPORTED where the gates of
+ * all hidden values are more than the work-items of a group, loops are longer than the device
+ * allows, or it has fewer than 9 bindings; those of kernels and dispatches. */
 HAL_API hal_status ops_lstm(ops_context *context, const ops_tensor *w, const ops_tensor *h0,
                             const ops_tensor *c0, HAL_OUT const ops_lstm_layer *layer);
 

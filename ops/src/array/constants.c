@@ -1,6 +1,8 @@
 /* Constants, see constants.h. */
 #include "constants.h"
 
+#include <ops/index.h>
+
 #include <string.h>
 
 hal_status ops_constants_get(ops_constants *constants, ops_context *context, hal_type type,
@@ -34,8 +36,40 @@ hal_status ops_constants_get(ops_constants *constants, ops_context *context, hal
     return HAL_OK;
 }
 
+hal_status ops_constants_get_sequence(ops_constants *constants, ops_context *context, hal_type type,
+                                      int64_t count, double start, double step, ops_tensor *tensor)
+{
+    for (uint32_t i = 0; i < OPS_CONSTANT_SEQUENCES; i++) {
+        const ops_tensor *kept = &constants->sequences[i].tensor;
+        if (kept->buffer && kept->type == type && kept->shape[0] == count &&
+            memcmp(&constants->sequences[i].start, &start, sizeof start) == 0 &&
+            memcmp(&constants->sequences[i].step, &step, sizeof step) == 0) {
+            *tensor = *kept;
+            hal_buffer_retain(kept->buffer);
+            return HAL_OK;
+        }
+    }
+    HAL_TRY(ops_tensor_create(context, type, 1, &count, tensor));
+    hal_status status = ops_iota(context, start, step, tensor);
+    if (status != HAL_OK) {
+        ops_tensor_release(tensor);
+        return status;
+    }
+    const uint32_t at = constants->next_sequence++ % OPS_CONSTANT_SEQUENCES;
+    hal_buffer_release(constants->sequences[at].tensor.buffer);
+    constants->sequences[at].tensor = *tensor;
+    constants->sequences[at].start = start;
+    constants->sequences[at].step = step;
+    hal_buffer_retain(tensor->buffer);
+    return HAL_OK;
+}
+
 void ops_constants_clear(ops_constants *constants)
 {
+    for (uint32_t i = 0; i < OPS_CONSTANT_SEQUENCES; i++) {
+        hal_buffer_release(constants->sequences[i].tensor.buffer);
+        constants->sequences[i].tensor.buffer = NULL;
+    }
     for (uint32_t i = 0; i < OPS_CONSTANT_ENTRIES; i++) {
         hal_buffer_release(constants->entries[i].buffer);
         constants->entries[i].buffer = NULL;

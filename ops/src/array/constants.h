@@ -10,7 +10,16 @@
 #define OPS_CONSTANT_BITS 8
 #define OPS_CONSTANT_ENTRIES (1u << OPS_CONSTANT_BITS)
 
+/* Short sequences of numbers that are kept, and their longest length. */
+#define OPS_CONSTANT_SEQUENCES 16u
+#define OPS_CONSTANT_SEQUENCE_MAX 4096
+
 typedef struct ops_constants {
+    struct {
+        ops_tensor tensor; /* null buffer: free */
+        double start, step;
+    } sequences[OPS_CONSTANT_SEQUENCES];
+    uint32_t next_sequence; /* that is replaced */
     struct {
         hal_buffer *buffer; /* null: free */
         hal_type type;
@@ -22,6 +31,12 @@ typedef struct ops_constants {
  * is recorded, because only launches of the graph fill such a buffer. */
 hal_status ops_constants_get(ops_constants *constants, ops_context *context, hal_type type,
                              double value, bool keep, hal_buffer **buffer);
+
+/* Finds or computes start, start + step, ... of a length up to OPS_CONSTANT_SEQUENCE_MAX, such as the
+ * numbers of classes that a loss compares in each step; the caller gets a reference to the buffer.
+ */
+hal_status ops_constants_get_sequence(ops_constants *constants, ops_context *context, hal_type type,
+                                      int64_t count, double start, double step, ops_tensor *tensor);
 
 /* Forgets all: after a failure, the batch that filled them may have been dropped. */
 void ops_constants_clear(ops_constants *constants);

@@ -120,6 +120,16 @@ ops_array *ops_array_iota(ops_context *context, hal_type type, int64_t count, do
                           double step)
 {
     ops_tensor tensor;
+    ops_arrays *arrays = ops_arrays_make(context, "ops_array_iota");
+    if (!arrays) {
+        return NULL;
+    }
+    if (count > 0 && count <= OPS_CONSTANT_SEQUENCE_MAX && !arrays->is_recording) {
+        return ops_constants_get_sequence(&arrays->constants, context, type, count, start, step,
+                                          &tensor)
+                   ? NULL
+                   : array_take_tensor(context, "ops_array_iota", &tensor);
+    }
     if (ops_tensor_create(context, type, 1, &count, &tensor)) {
         return NULL;
     }

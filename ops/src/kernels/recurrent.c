@@ -309,7 +309,8 @@ int ops_recurrent_is_faster(const ops_context *context, uint32_t gates, int64_t 
 {
     const ops_recurrent_tuning *tuning = &context->tuning->recurrent;
     const int64_t items = context->info->max_group_items;
-    return hidden > 0 && hidden <= tuning->max_hidden && gates * hidden <= items && batch > 0 &&
+    return OPS_RECURRENT_TENSORS <= context->info->max_bindings && hidden > 0 &&
+           hidden <= tuning->max_hidden && gates * hidden <= items && batch > 0 &&
            batch <= tuning->max_products / (gates * hidden * hidden) &&
            batch <= context->info->max_grid[0];
 }

@@ -149,6 +149,16 @@ static void iota_and_copy(void)
     const float want[5] = {3, 2.5, 2, 1.5, 1};
     ops_array *ramp = made(ops_array_iota(test_context, HAL_TYPE_F32, 5, 3, -0.5));
     expect(ramp, want, 5);
+    /* Short sequences are kept, and an update of one leaves the others alone. */
+    ops_tensor first, second;
+    ok(ops_array_get_tensor(ramp, &first));
+    ops_array *same = made(ops_array_iota(test_context, HAL_TYPE_F32, 5, 3, -0.5));
+    ok(ops_array_get_tensor(same, &second));
+    assert_ptr_equal(first.buffer, second.buffer);
+    ops_array *value = made(ops_array_scalar(test_context, HAL_TYPE_F32, 9));
+    const float changed[5] = {9, 9, 9, 9, 9};
+    expect(ops_array_update(same, &second, value), changed, 5);
+    expect(ramp, want, 5);
     int32_t whole[4];
     ok(ops_array_read(made(ops_array_iota(test_context, HAL_TYPE_I32, 4, -1, 7)), sizeof whole,
                       whole));
@@ -392,7 +402,7 @@ static void wrong_moves_are_refused(void **state)
     nothing(ops_array_one_hot((hal_type)99, 3, whole), "expected a hal_type, got 99");
     nothing(ops_array_one_hot(HAL_TYPE_F32, 3, x), "expected i32 or i64");
     nothing(ops_array_iota(test_context, HAL_TYPE_F32, -1, 0, 1), "");
-    nothing(ops_array_iota(NULL, HAL_TYPE_F32, 1, 0, 1), "ops_tensor_create");
+    nothing(ops_array_iota(NULL, HAL_TYPE_F32, 1, 0, 1), "ops_array_iota");
     nothing(ops_array_copy(NULL), "");
     invalid(ops_context_get_statistics(test_context, &(ops_array_statistics){0}), "size");
     invalid(ops_context_get_statistics(test_context, NULL), "statistics");
