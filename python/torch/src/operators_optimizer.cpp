@@ -60,6 +60,34 @@ Array gradient_of(const Tensor &gradient, hal_type type, const Settings &s)
     return g;
 }
 
+// Computes arrays of one element that every parameter has: together they take a kernel or two, while
+// each by itself would be a kernel before that of its parameter.
+void evaluate_together(const std::vector<Array> &arrays)
+{
+    const std::vector<ops_array *> list(arrays.begin(), arrays.end());
+    if (!list.empty()) {
+        check(ops_array_evaluate(list.data(), (uint32_t)list.size()));
+    }
+}
+
+// 1 - beta1^step, sqrt(1 - beta2^step) and the rate in the type of each parameter, in turns.
+std::vector<Array> adam_corrections(const Call &c, const std::vector<Tensor> &params,
+                                    const std::vector<Tensor> &steps, const Settings &s,
+                                    double beta1, double beta2)
+{
+    std::vector<Array> corrections;
+    for (size_t i = 0; i < params.size(); i++) {
+        const Array step = cast(array_of(steps[i]), wide_type(array_of(params[i])));
+        const Array rate = rate_like(s, step);
+        corrections.push_back(rate / (1 - power(scalar_like(step, beta1), step)));
+        corrections.push_back(unary(OPS_SQRT, 1 - power(scalar_like(step, beta2), step)));
+    }
+    if (!device_at(c.device()).records_graph) {
+        evaluate_together(corrections);
+    }
+    return corrections;
+}
+
 // params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, beta1, beta2, weight_decay, eps,
 // amsgrad, maximize, grad_scale, found_inf
 Results adam(const Call &c, bool is_decoupled)
@@ -70,14 +98,14 @@ Results adam(const Call &c, bool is_decoupled)
     const Settings s = settings_of(c, 6, 13);
     const double beta1 = c.number(7), beta2 = c.number(8), decay = c.number(9), eps = c.number(10);
     const bool keeps_largest = c.flag(11), is_maximum = c.flag(12);
+    const std::vector<Array> corrections = adam_corrections(c, params, steps, s, beta1, beta2);
     for (size_t i = 0; i < params.size(); i++) {
         const Array old = array_of(params[i]);
         const hal_type type = wide_type(old);
         Array p = cast(old, type), g = gradient_of(grads[i], type, s);
-        const Array rate = rate_like(s, p), step = cast(array_of(steps[i]), type);
         g = is_maximum ? -g : g;
         if (decay != 0 && is_decoupled) {
-            p = p - p * (rate * decay);
+            p = s.rate ? p - p * (rate_like(s, p) * decay) : p - p * (s.rate_number * decay);
         } else if (decay != 0) {
             g = g + p * decay;
         }
@@ -90,10 +118,8 @@ Results adam(const Call &c, bool is_decoupled)
             bound = maximum(cast(old_largest, type), v);
             update(largest[i], old_largest, bound, s);
         }
-        const Array correction1 = 1 - power(scalar_like(p, beta1), step);
-        const Array correction2 = 1 - power(scalar_like(p, beta2), step);
-        const Array divisor = unary(OPS_SQRT, bound) / unary(OPS_SQRT, correction2) + eps;
-        update(params[i], old, p - m * (rate / correction1) / divisor, s);
+        const Array divisor = unary(OPS_SQRT, bound) / corrections[2 * i + 1] + eps;
+        update(params[i], old, p - m * corrections[2 * i] / divisor, s);
         update(averages[i], old_m, m, s);
         update(squares[i], old_v, v, s);
     }
@@ -124,6 +150,36 @@ Results sgd(const Call &c)
             g = is_nesterov ? g + buffer * momentum : buffer;
         }
         update(params[i], old, p - g * rate_like(s, p), s);
+    }
+    return {};
+}
+
+// params, grads, state_sums, steps, lr, lr_decay, weight_decay, eps, maximize, grad_scale, found_inf
+Results adagrad(const Call &c)
+{
+    const auto params = c.value(0).toTensorVector(), grads = c.value(1).toTensorVector();
+    const auto sums = c.value(2).toTensorVector(), steps = c.value(3).toTensorVector();
+    const Settings s = settings_of(c, 4, 9);
+    const double rate_decay = c.number(5), decay = c.number(6), eps = c.number(7);
+    const bool is_maximum = c.flag(8), records_graph = device_at(c.device()).records_graph;
+    std::vector<Array> rates;
+    for (size_t i = 0; i < params.size(); i++) {
+        const Array step = cast(array_of(steps[i]), wide_type(array_of(params[i])));
+        rates.push_back(rate_like(s, step) / ((step - 1) * rate_decay + 1));
+    }
+    if (!records_graph) {
+        evaluate_together(rates);
+    }
+    for (size_t i = 0; i < params.size(); i++) {
+        const Array old = array_of(params[i]), old_sum = array_of(sums[i]);
+        const hal_type type = wide_type(old);
+        const Array p = cast(old, type);
+        Array g = gradient_of(grads[i], type, s);
+        g = is_maximum ? -g : g;
+        g = decay != 0 ? g + p * decay : g;
+        const Array sum = cast(old_sum, type) + square(g);
+        update(params[i], old, p - g * rates[i] / (unary(OPS_SQRT, sum) + eps), s);
+        update(sums[i], old_sum, sum, s);
     }
     return {};
 }
@@ -167,6 +223,7 @@ const Operator TABLE[] = {
     {"_fused_adamw_ _fused_adamw_.tensor_lr", Types::PLAIN,
      [](const Call &c) { return adam(c, true); }},
     {"_fused_sgd_ _fused_sgd_.tensor_lr", Types::PLAIN, sgd},
+    {"_fused_adagrad_ _fused_adagrad_.tensor_lr", Types::PLAIN, adagrad},
     {"_amp_foreach_non_finite_check_and_unscale_", Types::PLAIN, unscale},
     {"_amp_update_scale_", Types::PLAIN, update_scale},
 };

@@ -183,6 +183,7 @@ OPTIMIZERS = {
     "adam": lambda p, **k: torch.optim.Adam(p, lr=0.01, amsgrad=True, weight_decay=1e-3, **k),
     "adamw": lambda p, **k: torch.optim.AdamW(p, lr=0.01, **k),
     "rmsprop": lambda p, **k: torch.optim.RMSprop(p, lr=0.01, **k),
+    "adagrad": lambda p, **k: torch.optim.Adagrad(p, lr=0.05, lr_decay=0.1, weight_decay=1e-3, **k),
 }
 
 
