@@ -32,9 +32,9 @@ typedef struct ops_constants {
 hal_status ops_constants_get(ops_constants *constants, ops_context *context, hal_type type,
                              double value, bool keep, hal_buffer **buffer);
 
-/* Finds or computes start, start + step, ... of a length up to OPS_CONSTANT_SEQUENCE_MAX, such as the
- * numbers of classes that a loss compares in each step; the caller gets a reference to the buffer.
- */
+/* Finds or computes start, start + step, ... of a length up to OPS_CONSTANT_SEQUENCE_MAX, such as
+ * the numbers of classes that a loss compares in each step. The caller gets a reference to the
+ * buffer. */
 hal_status ops_constants_get_sequence(ops_constants *constants, ops_context *context, hal_type type,
                                       int64_t count, double start, double step, ops_tensor *tensor);
 

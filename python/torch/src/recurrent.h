@@ -14,8 +14,8 @@ namespace halyard
 enum class CellKind { LSTM, GRU, TANH, RELU };
 
 // Arrays of F32 or F64, of `steps` time steps, a batch, inputs and hidden values:
-// x [steps, batch, inputs], h0 and c0 [batch, hidden], weights [gates * hidden, inputs or hidden] and
-// biases [gates * hidden], or empty Arrays.
+// x [steps, batch, inputs], h0 and c0 [batch, hidden], weights [gates * hidden, inputs] or
+// [gates * hidden, hidden], and biases [gates * hidden] or empty Arrays.
 struct RecurrentLayer {
     CellKind kind;
     int64_t device;
@@ -49,8 +49,8 @@ struct RecurrentLayer {
     }
 };
 
-// Results, and what the gradients need of each step. `states` [steps + 1, batch, hidden] has the state
-// before the first step in front, of reversed layers at the end.
+// Results, and what the gradients need of each step. `states` [steps + 1, batch, hidden] has the
+// state before the first step in front, of reversed layers at the end.
 struct RecurrentTrace {
     Array states;
     Array last_h, last_c;             // after the last step

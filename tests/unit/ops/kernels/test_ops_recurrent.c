@@ -1,5 +1,5 @@
-/* Layers of LSTM and GRU: one kernel for all time steps gives what loops in double precision give, and its
- * gradient what differences of the loss give. */
+/* Layers of LSTM and GRU: one kernel for all time steps gives what loops in double precision give,
+ * and its gradient what differences of the loss give. */
 #include "ops_fixture.h"
 
 #include <ops/recurrent.h>
