@@ -37,7 +37,8 @@ struct hal_plugin_device {
     _Atomic uint64_t frees;     /* memories freed so far */
     uint32_t units;             /* multiprocessors */
     cuda_gemm_tile gemm_tile;
-    uint8_t gemm_wait; /* seconds, see gemm/tile/key.h */
+    uint8_t gemm_wait;    /* seconds, see gemm/tile/key.h */
+    bool gemm_loads_text; /* the driver assembles matrix products as it loads them, see kernel.h */
     pthread_mutex_t modules_lock;
     pthread_cond_t modules_made;        /* a thread has compiled one of them, or failed to */
     struct cuda_shared_module *modules; /* see modules.h */

@@ -13,8 +13,7 @@
 #define LARGEST 65536
 #define MAX_WORDS 8192
 #define MAX_NAMES 32
-#define MAX_LATE 24 /* kernels that are listed */
-#define EARLY 2     /* shapes whose kernels are not */
+#define MAX_LISTED 32
 
 /* What the log says of new kernels: each distinct word of a kernel's name once. */
 typedef struct kernel_words {
@@ -27,8 +26,8 @@ typedef struct case_counts {
     uint32_t kernels[MAX_NAMES], name_count;
     kernel_words forms, groups, shared;
     uint32_t shape; /* that is computed, from 0 on */
-    char late[MAX_LATE][200];
-    uint32_t late_count;
+    char listed[MAX_LISTED][200];
+    uint32_t listed_count;
 } case_counts;
 
 typedef struct suite_run {
@@ -67,12 +66,12 @@ static uint32_t words_of(const kernel_words *set, const char *name)
     return count;
 }
 
-/* Keeps the line of a kernel that no early shape had. */
-static void late_add(case_counts *counts, const char *line)
+/* Keeps the line of a kernel. */
+static void line_add(case_counts *counts, const char *line)
 {
-    if (counts->shape >= EARLY && counts->late_count < MAX_LATE) {
-        char *late = counts->late[counts->late_count++];
-        snprintf(late, sizeof counts->late[0], "shape %u: %s", counts->shape + 1, line);
+    if (counts->listed_count < MAX_LISTED) {
+        char *listed = counts->listed[counts->listed_count++];
+        snprintf(listed, sizeof counts->listed[0], "shape %u: %s", counts->shape + 1, line);
     }
 }
 
@@ -105,7 +104,7 @@ static void log_read(void *user, hal_log_level level, const char *message)
     words_add(&counts->forms, name, form);
     words_add(&counts->groups, name, group);
     words_add(&counts->shared, name, shared);
-    late_add(counts, start + strlen("new kernel "));
+    line_add(counts, start + strlen("new kernel "));
 }
 
 static uint64_t kernels_made(ops_context *ops)
@@ -193,8 +192,8 @@ static void add_row(suite_run *run, const kernels_case *what)
                    words_of(&counts->groups, counts->names[i]),
                    words_of(&counts->shared, counts->names[i]));
     }
-    for (uint32_t i = 0; i < counts->late_count; i++) {
-        bench_note(run->bench, "    %s", counts->late[i]);
+    for (uint32_t i = 0; i < counts->listed_count; i++) {
+        bench_note(run->bench, "    %s", counts->listed[i]);
     }
 }
 

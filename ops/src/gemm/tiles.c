@@ -265,9 +265,10 @@ void ops_gemm_generalise_tiles(const hal_device_info *info, const ops_gemm_tunin
     }
     if (!tiles->stages && info->item_vector_bytes > 0) {
         *tiles = tuning->vectorised;
-        tiles->block_n = width > 4 ? tiles->block_n / 2 : tiles->block_n;
+        /* A part of the special kernel's tile: the compiler's time grows with the text. */
+        tiles->block_n /= 2;
         tiles->thread_n = (uint8_t)tiles->block_n;
-        tiles->block_m = m > 1 ? tiles->thread_m : 1;
+        tiles->block_m = m > 1 ? tiles->thread_m / 2 : 1;
         tiles->thread_m = tiles->strip_m = (uint8_t)tiles->block_m;
         return;
     }

@@ -3,6 +3,9 @@
  * a row of work-items, which the scalars divide among outputs and axis. */
 #include "rows_emitter.h"
 
+/* States that a work-item folds between two barriers. */
+#define STRAIGHT_STATES 16u
+
 /* The work-item's output, and its place among those along the axis. */
 static void find_lane(ops_row_emitter *e)
 {
@@ -141,17 +144,49 @@ static void fold_halves(ops_row_emitter *e, uint32_t kind, ops_fold_memory share
     hal_ir_end(b);
 }
 
-/* The same without a loop: levels of larger halves than the axis has do nothing. */
-static void fold_all_halves(ops_row_emitter *e, uint32_t kind, ops_fold_memory shared)
+/* Folds `count` states of work-items that are `stride` apart, from one on, at all levels that the
+ * work-items along the axis have. Others are the first one's: a guard would be a branch. */
+static ops_state fold_strided(ops_row_emitter *e, uint32_t kind, ops_fold_memory shared,
+                              hal_ir_value first, hal_ir_value q, uint32_t stride, uint32_t count)
 {
     hal_ir_builder *b = e->b;
+    ops_state states[STRAIGHT_STATES];
     const hal_ir_value along = hal_ir_shl(b, hal_ir_u32(b, 1), e->any.halves);
-    for (uint32_t half = e->pass->any.items / 2; half > 0; half /= 2) {
-        const hal_ir_value distance = hal_ir_u32(b, half);
-        const hal_ir_value guard =
-            hal_ir_and(b, hal_ir_lt(b, distance, along), hal_ir_lt(b, e->lane.q, distance));
-        fold_at(e, kind, shared, distance, guard);
+    for (uint32_t i = 0; i < count; i++) {
+        const hal_ir_value distance = hal_ir_u32(b, i * stride);
+        const hal_ir_value guard = hal_ir_lt(b, hal_ir_add(b, q, distance), along);
+        const hal_ir_value index = hal_ir_select(b, guard, hal_ir_add(b, first, distance), first);
+        states[i] = state_load(e, kind, shared, i == 0 ? first : index, HAL_IR_NONE);
     }
+    for (uint32_t half = count / 2; half > 0; half /= 2) {
+        const hal_ir_value has_level = hal_ir_lt(b, hal_ir_u32(b, half * stride), along);
+        for (uint32_t i = 0; i < half; i++) {
+            const ops_state sum = ops_fold(b, kind, states[i], states[i + half]);
+            states[i].value = hal_ir_select(b, has_level, sum.value, states[i].value);
+            if (ops_fold_has_place(kind)) {
+                states[i].place = hal_ir_select(b, has_level, sum.place, states[i].place);
+            }
+        }
+    }
+    return states[0];
+}
+
+/* The same as fold_halves with few barriers and no loop: each work-item has several levels. */
+static ops_state fold_straight(ops_row_emitter *e, uint32_t kind, ops_fold_memory shared)
+{
+    hal_ir_builder *b = e->b;
+    const uint32_t items = e->pass->any.items;
+    const uint32_t side = items < STRAIGHT_STATES ? items : STRAIGHT_STATES;
+    for (uint32_t count = items / side; count > 1;) {
+        const uint32_t part = count < STRAIGHT_STATES ? count : STRAIGHT_STATES;
+        count /= part;
+        const uint32_t stride = side * count;
+        const ops_state sum = fold_strided(e, kind, shared, e->lane.item, e->lane.q, stride, part);
+        state_store(e, kind, shared, hal_ir_lt(b, e->lane.q, hal_ir_u32(b, stride)), sum);
+        hal_ir_barrier(b);
+    }
+    const hal_ir_value first = hal_ir_shl(b, e->lane.p, e->any.along);
+    return fold_strided(e, kind, shared, first, hal_ir_u32(b, 0), 1, side);
 }
 
 /* In the order of ops_fold_group: neighbours pairwise within a subgroup, then one subgroup after
@@ -164,8 +199,7 @@ ops_state ops_row_any_fold(ops_row_emitter *e, uint32_t kind, ops_state state,
     state_store(e, kind, shared, HAL_IR_NONE, state);
     hal_ir_barrier(b);
     if (e->pass->form.any == OPS_ROW_ANY_STRAIGHT) {
-        fold_all_halves(e, kind, shared);
-        return state_load(e, kind, shared, hal_ir_shl(b, e->lane.p, e->any.along), HAL_IR_NONE);
+        return fold_straight(e, kind, shared);
     }
     hal_ir_value level = hal_ir_for(b, zero, e->any.pairs, one);
     hal_ir_value distance = hal_ir_shl(b, one, level);

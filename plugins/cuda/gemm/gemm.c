@@ -161,7 +161,8 @@ static uint32_t cluster_count(const hal_plugin_device *device, const cuda_gemm_k
 static hal_status module_find(hal_plugin_device *device, const cuda_gemm_key *key,
                               const cuda_shared_module **found)
 {
-    cuda_kernel_source source = {.name = "gemm", .write = gemm_write, .what = key};
+    cuda_kernel_source source = {
+        .name = "gemm", .write = gemm_write, .what = key, .loads_text = device->gemm_loads_text};
     key_hash(key, source.key);
     return cuda_modules_find(device, &source, shared_bytes(key), found);
 }

@@ -4,6 +4,7 @@
 #include "gemm/tile/fma.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #ifdef HAL_CUDA_BOUNDS_WAITS
 enum { GEMM_WAIT = 10 };
@@ -67,8 +68,19 @@ static hal_status variable_read_wait(const char *name, uint8_t *seconds)
     return status;
 }
 
+static hal_status variable_read_load(const char *name, bool *loads_text)
+{
+    const char *text = secure_getenv(name);
+    *loads_text = text && strcmp(text, "text") == 0;
+    return !text || text[0] == 0 || *loads_text || strcmp(text, "linked") == 0
+               ? HAL_OK
+               : kit_fail(HAL_ERROR_INVALID_ARGUMENT, "%s: expected linked or text, got %.40s",
+                          name, text);
+}
+
 hal_status cuda_gemm_read_variables(hal_plugin_device *device)
 {
     HAL_TRY(variable_read_tile("HAL_CUDA_GEMM", &device->gemm_tile));
+    HAL_TRY(variable_read_load("HAL_CUDA_GEMM_LOAD", &device->gemm_loads_text));
     return variable_read_wait("HAL_CUDA_GEMM_WAIT", &device->gemm_wait);
 }

@@ -4,7 +4,7 @@
 
 #include "device.h"
 
-/* Sets the device's gemm_tile and gemm_wait. Errors: INVALID_ARGUMENT. */
+/* Sets the device's gemm_tile, gemm_wait and gemm_loads_text. Errors: INVALID_ARGUMENT. */
 hal_status cuda_gemm_read_variables(hal_plugin_device *device);
 
 #endif

@@ -420,6 +420,27 @@ static void test_shapes_share_modules(void **state)
     plugin->kernel_destroy(device, third);
 }
 
+/* The driver's linker makes machine code, or the driver as it loads the text. */
+static void test_loading(void **state)
+{
+    const hal_gemm_description d = product(4096, 4096, 4096);
+    hal_plugin_device *other = NULL;
+    plugin->kernel_destroy(device, taken(&d));
+    assert_int_equal(mock->linked, 1);
+    plugin->device_close(device);
+    setenv("HAL_CUDA_GEMM_LOAD", "text", 1);
+    const hal_status status = plugin_open(plugin, 0, &device);
+    setenv("HAL_CUDA_GEMM_LOAD", "cubin", 1);
+    assert_int_equal(plugin_open(plugin, 0, &other), HAL_ERROR_INVALID_ARGUMENT);
+    assert_non_null(strstr(message, "linked or text"));
+    unsetenv("HAL_CUDA_GEMM_LOAD");
+    assert_int_equal(status, HAL_OK);
+    const uint32_t loaded = mock->loaded;
+    plugin->kernel_destroy(device, taken(&d));
+    assert_int_equal(mock->linked, 1);
+    assert_int_equal(mock->loaded, loaded + 1);
+}
+
 /* As many further inputs as a description has room for reach the kernel. */
 static void test_most_inputs(void **state)
 {
@@ -577,6 +598,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_old_driver, begin, end),
         cmocka_unit_test_setup_teardown(test_rounding, begin, end),
         cmocka_unit_test_setup_teardown(test_shapes_share_modules, begin, end),
+        cmocka_unit_test_setup_teardown(test_loading, begin, end),
         cmocka_unit_test_setup_teardown(test_most_inputs, begin, end),
         cmocka_unit_test_setup_teardown(test_one_order, begin, end),
         cmocka_unit_test_setup_teardown(test_parts_take_no_memory_of_others, begin, end),
