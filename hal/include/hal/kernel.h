@@ -81,8 +81,8 @@ HAL_API hal_status hal_kernel_get_report(hal_kernel *kernel, HAL_OUT hal_kernel_
 HAL_API hal_status hal_kernel_recall(hal_device *device, const hal_kernel_fingerprint *fingerprint,
                                      HAL_OUT hal_kernel **kernel);
 
-/* Creates `count` kernels as hal_kernel_create does, several at a time: threads that live within
- * the call share the work. kernels[i] is null where one cannot be created; the others are created.
+/* Creates `count` kernels as hal_kernel_create does, several at a time: the threads of
+ * hal_kernel_create_ahead share the work. kernels[i] is null where one cannot be created; the others are created.
  * The status is that of the first that cannot. `fingerprints`: null, or `count` by which
  * hal_kernel_recall finds the kernels.
  * Ownership: the caller's reference for each; `irs` may be destroyed after the call. Threads: any.

@@ -26,8 +26,4 @@ void hal_fingerprint_release(hal_fingerprint_kernel *found);
 void hal_fingerprint_store(hal_device *device, const hal_kernel_fingerprint *fingerprint,
                            const hal_ir_kernel *ir, const uint64_t key[2]);
 
-/* hal_kernel_create of a kernel whose fingerprint, if there is one, is stored. */
-hal_status hal_kernel_create_with(hal_device *device, const hal_ir_kernel *ir,
-                                  const hal_kernel_fingerprint *fingerprint, hal_kernel **kernel);
-
 #endif

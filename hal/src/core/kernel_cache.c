@@ -72,6 +72,14 @@ static hal_status kernel_complete(hal_kernel_cache *cache, hal_kernel *kernel,
     return status;
 }
 
+/* Stores what a kernel that is there was built from. */
+static void ahead_store(const hal_kernel_ahead *ahead, const hal_kernel *kernel)
+{
+    if (ahead->has_fingerprint) {
+        hal_fingerprint_store(kernel->device, &ahead->fingerprint, ahead->ir, kernel->key);
+    }
+}
+
 /* Of a kernel that is compiled ahead. The kernel exists until the job has ended. */
 static void ahead_run(hal_job *job)
 {
@@ -79,9 +87,7 @@ static void ahead_run(hal_job *job)
     hal_kernel *kernel = ahead->kernel;
     const hal_kernel_source source = hal_kernel_ahead_source(ahead);
     if (kernel_complete(kernel->device->kernels, kernel, &source) == HAL_OK) {
-        if (ahead->has_fingerprint) {
-            hal_fingerprint_store(kernel->device, &ahead->fingerprint, ahead->ir, kernel->key);
-        }
+        ahead_store(ahead, kernel);
         hal_ir_kernel_destroy(ahead->ir);
         ahead->ir = NULL;
     }
@@ -198,8 +204,8 @@ hal_status hal_kernel_cache_get_ahead(hal_kernel_cache *cache, const uint64_t ke
     if (*kernel && is_new) {
         hal_jobs_add(&cache->jobs, &ahead->job);
     } else {
-        if (*kernel && ahead->has_fingerprint) { /* another one of the same kernel */
-            hal_fingerprint_store(cache->device, &ahead->fingerprint, ahead->ir, (*kernel)->key);
+        if (*kernel) { /* built from something else before */
+            ahead_store(ahead, *kernel);
         }
         hal_kernel_ahead_destroy(ahead);
     }
@@ -228,6 +234,19 @@ hal_status hal_kernel_cache_await(hal_kernel *kernel)
             : hal_fail(kernel->status, "%s", kernel->message ? kernel->message : "no host memory");
     pthread_mutex_unlock(&cache->lock);
     return status;
+}
+
+void hal_kernel_cache_help(hal_kernel *kernel)
+{
+    HAL_UNCANCELLED;
+    if (kernel->ahead) {
+        hal_jobs_help(&kernel->device->kernels->jobs, &kernel->ahead->job);
+    }
+}
+
+void hal_kernel_cache_join(hal_kernel_cache *cache)
+{
+    hal_jobs_join(&cache->jobs);
 }
 
 uint64_t hal_kernel_cache_compile_ns(const hal_kernel *kernel)

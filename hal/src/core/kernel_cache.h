@@ -40,6 +40,12 @@ bool hal_kernel_cache_has_threads(const hal_kernel_cache *cache);
 /* Returns when the kernel is compiled. Threads: any. Errors: those of its compilation. */
 hal_status hal_kernel_cache_await(hal_kernel *kernel);
 
+/* Compiles the kernel where no thread has begun it. Threads: any. */
+void hal_kernel_cache_help(hal_kernel *kernel);
+
+/* Joins threads that found no more kernels to compile. Threads: any. */
+void hal_kernel_cache_join(hal_kernel_cache *cache);
+
 /* Nanoseconds that the compilation took, at least 1; 0 while it has not ended. Threads: any. */
 uint64_t hal_kernel_cache_compile_ns(const hal_kernel *kernel);
 

@@ -122,6 +122,16 @@ static bool device_compiles_ahead(const hal_device *device)
            !hal_hooks_on(HAL_HOOK_EVENTS | HAL_HOOK_CALLS | HAL_HOOK_BATCHES);
 }
 
+/* Stores the fingerprint of a kernel that is there, built now or before for another one. Kernels
+ * that are compiled ahead have theirs stored after that. */
+static void creation_store(const creation *how, hal_device *device, const hal_ir_kernel *legal,
+                           const hal_kernel *kernel)
+{
+    if (how->fingerprint) {
+        hal_fingerprint_store(device, how->fingerprint, legal, kernel->key);
+    }
+}
+
 /* Takes `legal`. */
 static hal_status kernel_create_legal(const creation *how, hal_device *device,
                                       const hal_ir_kernel *ir, hal_ir_kernel *legal,
@@ -139,27 +149,22 @@ static hal_status kernel_create_legal(const creation *how, hal_device *device,
         status = hal_kernel_cache_get(device->kernels, key,
                                       &(hal_kernel_source){.ir = legal, .built = ir}, kernel);
     }
-    if (status == HAL_OK && how->fingerprint) {
-        hal_fingerprint_store(device, how->fingerprint, legal, (*kernel)->key);
+    if (status == HAL_OK) {
+        creation_store(how, device, legal, *kernel);
     }
     hal_ir_kernel_destroy(legal);
     return status;
 }
 
-/* Stores the fingerprint of a kernel that was there already, built for another one. */
-static void found_fingerprint_store(const creation *how, hal_device *device,
-                                    const hal_ir_kernel *ir, const hal_kernel *kernel)
+/* A kernel that was found may be one that is compiled ahead. Takes the reference. */
+static hal_status kernel_found(const creation *how, hal_device *device, const hal_ir_kernel *ir,
+                               hal_kernel **kernel)
 {
     hal_ir_kernel *legal = NULL;
     if (how->fingerprint && hal_ir_legalise(ir, &device->info, &legal) == HAL_OK) {
-        hal_fingerprint_store(device, how->fingerprint, legal, kernel->key);
+        creation_store(how, device, legal, *kernel);
         hal_ir_kernel_destroy(legal);
     }
-}
-
-/* A kernel that was found may be one that is compiled ahead. Takes the reference. */
-static hal_status kernel_found(const creation *how, hal_kernel **kernel)
-{
     const hal_status status = how->is_ahead ? HAL_OK : hal_kernel_cache_await(*kernel);
     if (status != HAL_OK) {
         hal_kernel_unref(*kernel);
@@ -179,8 +184,7 @@ static hal_status kernel_create_verified(const creation *how, hal_device *device
     uint64_t source[2];
     hal_ir_hash(ir, source);
     if ((*kernel = hal_kernel_cache_find_source(device->kernels, source)) != NULL) {
-        found_fingerprint_store(how, device, ir, *kernel);
-        return kernel_found(how, kernel);
+        return kernel_found(how, device, ir, kernel);
     }
     dump_ir("as built", ir);
     hal_ir_kernel *legal = NULL;
@@ -196,8 +200,8 @@ static hal_status kernel_create_verified(const creation *how, hal_device *device
     return status;
 }
 
-static hal_status kernel_create(hal_device *device, const hal_ir_kernel *ir,
-                                const hal_kernel_fingerprint *fingerprint, hal_kernel **kernel)
+static hal_status kernel_create(const creation *how, hal_device *device, const hal_ir_kernel *ir,
+                                hal_kernel **kernel)
 {
     if (!kernel || !ir) {
         return hal_null_argument("hal_kernel_create", kernel ? "ir" : "kernel");
@@ -207,11 +211,7 @@ static hal_status kernel_create(hal_device *device, const hal_ir_kernel *ir,
     if (status == HAL_OK) {
         status = hal_ir_verify(ir);
     }
-    return status == HAL_OK ? kernel_create_verified(&(creation){.function = "hal_kernel_create",
-                                                                 .argument = "ir",
-                                                                 .fingerprint = fingerprint},
-                                                     device, ir, kernel)
-                            : status;
+    return status == HAL_OK ? kernel_create_verified(how, device, ir, kernel) : status;
 }
 
 static hal_status kernel_create_built(const creation *how, hal_device *device,
@@ -405,17 +405,72 @@ static hal_status report_created(hal_status status, hal_kernel **kernel)
     return status;
 }
 
-hal_status hal_kernel_create_with(hal_device *device, const hal_ir_kernel *ir,
-                                  const hal_kernel_fingerprint *fingerprint, hal_kernel **kernel)
+static hal_status kernel_create_reported(const creation *how, hal_device *device,
+                                         const hal_ir_kernel *ir, hal_kernel **kernel)
 {
-    const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_kernel_create");
-    return status == HAL_OK ? report_created(kernel_create(device, ir, fingerprint, kernel), kernel)
+    const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, how->function);
+    return status == HAL_OK ? report_created(kernel_create(how, device, ir, kernel), kernel)
                             : status;
 }
 
+static const creation plain = {.function = "hal_kernel_create", .argument = "ir"};
+
 hal_status hal_kernel_create(hal_device *device, const hal_ir_kernel *ir, hal_kernel **kernel)
 {
-    return hal_kernel_create_with(device, ir, NULL, kernel);
+    return kernel_create_reported(&plain, device, ir, kernel);
+}
+
+/* Of kernels that are compiled ahead: those that fail become null. */
+static void kernels_await(hal_kernel **kernels, uint32_t count)
+{
+    hal_kernel_cache *cache = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        if (kernels[i]) {
+            cache = kernels[i]->device->kernels;
+            hal_kernel_cache_help(kernels[i]);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (kernels[i] && hal_kernel_cache_await(kernels[i]) != HAL_OK) {
+            hal_kernel_release(kernels[i]);
+            kernels[i] = NULL;
+        }
+    }
+    if (cache) {
+        hal_kernel_cache_join(cache);
+    }
+}
+
+hal_status hal_kernel_create_all(hal_device *device, const hal_ir_kernel *const *irs,
+                                 const hal_kernel_fingerprint *fingerprints, uint32_t count,
+                                 hal_kernel **kernels)
+{
+    creation how = plain;
+    hal_status status = HAL_OK;
+    if (count == 0) {
+        return HAL_OK;
+    }
+    if (!irs || !kernels) {
+        return hal_null_argument("hal_kernel_create_all", !irs ? "irs" : "kernels");
+    }
+    how.is_ahead = true;
+    for (uint32_t i = 0; i < count; i++) {
+        how.fingerprint = fingerprints ? &fingerprints[i] : NULL;
+        kernels[i] = NULL;
+        if (kernel_create_reported(&how, device, irs[i], &kernels[i]) != HAL_OK) {
+            kernels[i] = NULL;
+        }
+    }
+    kernels_await(kernels, count);
+    /* Once more, so that the caller has the message of the first one. */
+    how.is_ahead = false;
+    for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
+        how.fingerprint = fingerprints ? &fingerprints[i] : NULL;
+        if (!kernels[i]) {
+            status = kernel_create_reported(&how, device, irs[i], &kernels[i]);
+        }
+    }
+    return status;
 }
 
 hal_status hal_kernel_create_built(hal_device *device, hal_ir_builder *builder,

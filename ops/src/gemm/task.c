@@ -556,8 +556,10 @@ hal_status ops_gemm_task_complete(const ops_context *context, ops_gemm_task *t)
 static void task_append_key(const ops_gemm_task *t, ops_cache_key *key)
 {
     const ops_gemm_kernel_key *p = &t->key;
+    ops_gemm_kernel_key same = *p;
+    same.swapped &= p->epilogue != NULL; /* nothing else asks which the rows are */
     ops_cache_key_begin(key, OPS_FAMILY_GEMM);
-    ops_cache_key_append(key, &p->tiles, sizeof *p - offsetof(ops_gemm_kernel_key, tiles));
+    ops_cache_key_append(key, &same.tiles, sizeof same - offsetof(ops_gemm_kernel_key, tiles));
     ops_bindings_key(&t->bindings, p->slots, 3u + p->input_count, key);
     if (p->epilogue) {
         ops_cache_key_append(key, p->epilogue->hash, sizeof p->epilogue->hash);

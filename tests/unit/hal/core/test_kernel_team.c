@@ -1,4 +1,4 @@
-/* hal_kernel_create_all: kernels that are created by several threads of one call. */
+/* hal_kernel_create_all: kernels that several threads compile, for which one call waits. */
 #include <hal/ir_build.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,6 +57,22 @@ DEVICE_TEST(the_others_are_created_without_a_wrong_one)
     assert_non_null(strstr(hal_status_message(), "k17"));
     for (uint32_t i = 0; i < KERNELS; i++) {
         assert_int_equal(!kernels[i], i == 17);
+    }
+    all_release(irs, kernels);
+}
+
+/* The compiler's failures as well; a kernel that fails once is compiled again. */
+DEVICE_TEST(the_others_are_created_without_one_that_fails)
+{
+    const hal_ir_kernel *irs[KERNELS];
+    hal_kernel *kernels[KERNELS];
+    kernels_parse(irs, KERNELS);
+    atomic_store(&mock->fail_with, HAL_ERROR_COMPILE);
+    atomic_store(&mock->fail_in[MOCK_KERNEL], 1);
+    assert_ok(hal_kernel_create_all(device, irs, NULL, KERNELS, kernels));
+    for (uint32_t i = 0; i < KERNELS; i++) {
+        assert_non_null(kernels[i]);
+        assert_ok(hal_kernel_wait(kernels[i]));
     }
     all_release(irs, kernels);
 }
