@@ -82,9 +82,9 @@ HAL_API hal_status hal_kernel_recall(hal_device *device, const hal_kernel_finger
                                      HAL_OUT hal_kernel **kernel);
 
 /* Creates `count` kernels as hal_kernel_create does, several at a time: the threads of
- * hal_kernel_create_ahead share the work. kernels[i] is null where one cannot be created; the others
- * are created. The status is that of the first that cannot. `fingerprints`: null, or `count` by
- * which hal_kernel_recall finds the kernels.
+ * hal_kernel_create_ahead share the work. kernels[i] is null where one cannot be created; the
+ * others are created. The status is that of the first that cannot. `fingerprints`: null, or
+ * `count` by which hal_kernel_recall finds the kernels.
  * Ownership: the caller's reference for each; `irs` may be destroyed after the call. Threads: any.
  * Errors: INVALID_ARGUMENT for null, those of hal_kernel_create. */
 HAL_API hal_status hal_kernel_create_all(hal_device *device, const hal_ir_kernel *const *irs,
