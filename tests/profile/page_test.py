@@ -66,6 +66,11 @@ def views(chrome, page, shots):
     expect(faults, chrome, "rows", "model.rows.length > 1 && model.devices.length > 0")
     expect(faults, chrome, "groups", "model.groups.some(g => g.kernels.length > 0)")
     expect(faults, chrome, "memory", "model.memory.peak > 0 && model.memory.labels.length > 0")
+    expect(faults, chrome, "products", "model.devices.some(s => s.args.operations > 0)")
+    expect(faults, chrome, "products at the measured rate",  # 2e9 operations at 1,000 GFLOP/s
+           "(kept => { model.peaks = {1: {units: {'matrix f16': 1000}}}; const time = "
+           "timeAtPeak({pid: 1, args: {operations: 2e9, unit: 'matrix f16'}}); "
+           "model.peaks = kept; return Math.abs(time - 2000) < 1; })(model.peaks)")
     for section in ("timeline", "kernels", "fusion", "memory"):
         chrome.value(f"document.querySelector('[data-section={section}]').click()")
         chrome.value(FRAMES)

@@ -226,6 +226,9 @@ static void gemm_created(const hal_kernel *kernel, const hal_gemm_description *d
     if (layer_is_on(HAL_LAYER_VALIDATE)) {
         hal_validate_gemm_created(kernel, description, workspace_bytes);
     }
+    if (layer_is_on(HAL_LAYER_PROFILE)) {
+        hal_profile_gemm_created(kernel, description);
+    }
 }
 
 static void attention_created(const hal_kernel *kernel,

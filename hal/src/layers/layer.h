@@ -47,6 +47,10 @@ hal_status hal_layers_start(void);
 void hal_trace_batch_started(hal_queue *queue);
 void hal_trace_queue_closing(hal_queue *queue);
 
+/* A dispatch of the kernel is so many operations; `unit` is what does them: a key of the page's
+ * peaks (profile.c), which stays valid. */
+void hal_trace_kernel_operations(const hal_kernel *kernel, double operations, const char *unit);
+
 /* The group of lines of a device. Threads: any. */
 uint32_t hal_trace_device_group(hal_device *device);
 
@@ -69,6 +73,7 @@ void hal_sanitize_host_access(const hal_range *range, uint32_t access);
 
 void hal_profile_object_created(hal_object_kind kind, const void *object);
 void hal_profile_object_retired(hal_object_kind kind, const void *object);
+void hal_profile_gemm_created(const hal_kernel *kernel, const hal_gemm_description *description);
 void hal_profile_buffer_labelled(const hal_buffer *buffer, const char *label);
 void hal_profile_call_begun(const char *call);
 void hal_profile_call_ended(void);

@@ -54,8 +54,12 @@ static void profile_after(const hal_event *event, hal_status status)
              HAL_NUMBER(peaks.matrix_f32 / 1e12, 2), HAL_NUMBER(peaks.launch_ns / 1e3, 2),
              HAL_NUMBER(peaks.wait_ns / 1e3, 2));
     hal_trace_instant(hal_trace_thread(), "peaks", name, rates,
-                      "\"device\":%" PRIu32 ",\"copy\":%s", hal_trace_device_group(device),
-                      HAL_NUMBER(peaks.copy / 1e9, 1));
+                      "\"device\":%" PRIu32 ",\"copy\":%s,\"add f32\":%s,\"add f64\":%s"
+                      ",\"matrix f16\":%s,\"matrix bf16\":%s,\"matrix f32\":%s",
+                      hal_trace_device_group(device), HAL_NUMBER(peaks.copy / 1e9, 1),
+                      HAL_NUMBER(peaks.add_f32 / 1e9, 1), HAL_NUMBER(peaks.add_f64 / 1e9, 1),
+                      HAL_NUMBER(peaks.matrix_f16 / 1e9, 1), HAL_NUMBER(peaks.matrix_bf16 / 1e9, 1),
+                      HAL_NUMBER(peaks.matrix_f32 / 1e9, 1));
 }
 
 const hal_layer hal_layer_profile = {
@@ -125,6 +129,19 @@ void hal_profile_object_retired(hal_object_kind kind, const void *object)
     if (kind == HAL_OBJECT_BUFFER) {
         buffer_event(object, "release", "");
     }
+}
+
+/* Types without a peak of their own count as BF16, whose matrix units multiply them. */
+void hal_profile_gemm_created(const hal_kernel *kernel, const hal_gemm_description *description)
+{
+    const hal_gemm_description *d = description;
+    const char *unit = d->type_a == HAL_TYPE_F64 ? "add f64"
+                       : d->type_a == HAL_TYPE_F32
+                           ? (d->precision == HAL_GEMM_STRICT ? "add f32" : "matrix f32")
+                       : d->type_a == HAL_TYPE_F16 ? "matrix f16"
+                                                   : "matrix bf16";
+    const double count = (double)d->m * (double)d->n * (double)d->k;
+    hal_trace_kernel_operations(kernel, 2 * count * (d->batch > 1 ? d->batch : 1), unit);
 }
 
 void hal_profile_buffer_labelled(const hal_buffer *buffer, const char *label)

@@ -14,6 +14,7 @@
 #include "core/queue.h"
 #include "layer.h"
 #include "base/map.h"
+#include "base/number.h"
 #include "base/platform.h"
 #include "trace_file.h"
 
@@ -34,8 +35,17 @@ typedef struct batch_trace {
     uint32_t commands;
     uint32_t group;        /* of hal_profile_group_begin; 0: none */
     const char *kind;      /* of the first command */
+    double operations;     /* of a plugin's own product, else 0 */
+    const char *unit;      /* what does them, see hal_trace_kernel_operations */
     char name[NAME_BYTES]; /* of the kernel, or the kind of command */
 } batch_trace;
+
+/* A kernel of a plugin. */
+typedef struct known_kernel {
+    char *name;
+    double operations; /* of a dispatch; 0: not known */
+    const char *unit;
+} known_kernel;
 
 typedef struct hal_queue_trace {
     hal_trace_line line;         /* in the group of the device; queues are recycled */
@@ -49,10 +59,10 @@ typedef struct hal_queue_trace {
     batch_trace pending[PENDING];
 } hal_queue_trace;
 
-/* Names of kernels by the plugin's object, groups by device. */
+/* known_kernel by the plugin's object, groups by device. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 HAL_FORK_GUARD(lock, HAL_FORK_LAYER)
-static hal_map kernel_names;
+static hal_map known_kernels;
 static hal_map device_groups;
 static uint32_t last_group = HAL_TRACE_HOST;
 static uint32_t last_line;
@@ -131,8 +141,10 @@ static void write_reached_batches(hal_queue *queue, hal_queue_trace *trace)
         start = start < end ? start : end;
         hal_trace_slice(trace->line, "device", batch->name, start, end,
                         "\"commands\":%" PRIu32 ",\"point\":%" PRIu64 ",\"kind\":\"%s\""
-                        ",\"bytes\":%" PRIu64 ",\"group\":%" PRIu32,
-                        batch->commands, batch->value, batch->kind, batch->bytes, batch->group);
+                        ",\"bytes\":%" PRIu64 ",\"group\":%" PRIu32
+                        ",\"operations\":%s,\"unit\":\"%s\"",
+                        batch->commands, batch->value, batch->kind, batch->bytes, batch->group,
+                        HAL_NUMBER(batch->operations, 0), batch->unit ? batch->unit : "");
         trace->last_end_ns = end;
     }
     trace->count -= done;
@@ -154,16 +166,43 @@ static void trace_memory(hal_device *device, uint64_t more, uint64_t now)
                       "\"in use\":%" PRIu64 ",\"pooled\":%" PRIu64, in_use, pooled);
 }
 
-static void kernel_name_put(const hal_kernel *kernel)
+static void kernel_put(const hal_kernel *kernel)
 {
     pthread_mutex_lock(&lock);
-    char *name = strdup(kernel->names);
-    char *earlier = hal_map_get(&kernel_names, hal_map_key(kernel->handle));
-    if (name && hal_map_put(&kernel_names, hal_map_key(kernel->handle), name)) {
-        free(earlier);
-    } else {
-        free(name);
+    known_kernel *known = calloc(1, sizeof *known);
+    known_kernel *earlier = hal_map_get(&known_kernels, hal_map_key(kernel->handle));
+    if (known && (known->name = strdup(kernel->names)) != NULL &&
+        hal_map_put(&known_kernels, hal_map_key(kernel->handle), known)) {
+        known = earlier;
     }
+    if (known) {
+        free(known->name);
+        free(known);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void hal_trace_kernel_operations(const hal_kernel *kernel, double operations, const char *unit)
+{
+    pthread_mutex_lock(&lock);
+    known_kernel *known = hal_map_get(&known_kernels, hal_map_key(kernel->handle));
+    if (known) {
+        known->operations = operations;
+        known->unit = unit;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* What a batch of one command computes. */
+static void batch_operations(const hal_recording *recording, batch_trace *batch)
+{
+    pthread_mutex_lock(&lock);
+    const known_kernel *known =
+        recording->command_count == 1 && recording->commands[0].kernel
+            ? hal_map_get(&known_kernels, hal_map_key(recording->commands[0].kernel))
+            : NULL;
+    batch->operations = known ? known->operations : 0;
+    batch->unit = known ? known->unit : NULL;
     pthread_mutex_unlock(&lock);
 }
 
@@ -192,9 +231,9 @@ static void batch_name(const hal_recording *recording, char name[NAME_BYTES])
     }
     const hal_command *first = &recording->commands[0];
     pthread_mutex_lock(&lock);
-    const char *kernel =
-        first->kernel ? hal_map_get(&kernel_names, hal_map_key(first->kernel)) : NULL;
-    what = kernel ? kernel : what;
+    const known_kernel *known =
+        first->kernel ? hal_map_get(&known_kernels, hal_map_key(first->kernel)) : NULL;
+    what = known ? known->name : what;
     if (recording->command_count == 1) {
         snprintf(name, NAME_BYTES, "%s", what);
     } else {
@@ -247,6 +286,7 @@ static void trace_submit(const hal_event *event, hal_status status, uint64_t now
                            .group = trace->batch_group,
                            .kind = batch_kind(event->recording)};
     memcpy(batch->name, name, sizeof name);
+    batch_operations(event->recording, batch);
     const hal_device *device = event->device;
     const bool counts = (device->info.features & HAL_FEATURE_TIMESTAMPS) != 0 &&
                         device->plugin->queue_elapsed != NULL;
@@ -292,7 +332,7 @@ static void trace_after(const hal_event *event, hal_status status)
         hal_trace_slice(hal_trace_thread(), failed ? "compile failed" : "compile",
                         event->kernel->names, event->begin_ns, now, "%s", "");
         if (!failed) {
-            kernel_name_put(event->kernel);
+            kernel_put(event->kernel);
         }
         break;
     case HAL_EVENT_SUBMIT:
