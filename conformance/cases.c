@@ -48,6 +48,8 @@ static const struct {
     {"ir/elementwise", CASE_LEVEL_CORE, cases_ir_elementwise},
     {"ir/as_written", CASE_LEVEL_CORE, cases_ir_as_written},
     {"ir/pairs", CASE_LEVEL_CORE, cases_ir_pairs},
+    {"ir/folding", CASE_LEVEL_CORE, cases_ir_folding},
+    {"ir/order", CASE_LEVEL_CORE, cases_ir_order},
     {"ir/convert", CASE_LEVEL_CORE, cases_ir_convert},
     {"ir/memory", CASE_LEVEL_CORE, cases_ir_memory},
     {"ir/index", CASE_LEVEL_CORE, cases_ir_index},

@@ -37,22 +37,32 @@ static bool is_long(const case_entry *entry)
     return false;
 }
 
+/* Whether one of the filter's patterns selects the case; `is_whole`: by its whole name. */
+static bool is_named(const char *filter, const case_entry *entry, bool *is_whole)
+{
+    bool named = false;
+    *is_whole = false;
+    for (const char *at = filter; at && !*is_whole;
+         at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
+        char text[CASE_NAME_BYTES];
+        snprintf(text, sizeof text, "%.*s", (int)strcspn(at, "|"), at);
+        *is_whole = strcmp(text, entry->name) == 0;
+        named = named ||
+                (strpbrk(text, "*?")
+                     ? fnmatch(text, entry->name, 0) == 0 || fnmatch(text, entry->group, 0) == 0
+                     : strstr(entry->name, text) || strstr(entry->group, text));
+    }
+    return named;
+}
+
 static bool is_selected(const program_options *options, const case_entry *entry)
 {
-    if (options->filter) {
-        if (strcmp(options->filter, entry->name) == 0) {
-            return true;
-        }
-        const bool pattern = strpbrk(options->filter, "*?") != NULL;
-        const bool named = pattern ? fnmatch(options->filter, entry->name, 0) == 0 ||
-                                         fnmatch(options->filter, entry->group, 0) == 0
-                                   : strstr(entry->name, options->filter) ||
-                                         strstr(entry->group, options->filter) != NULL;
-        if (!named) {
-            return false;
-        }
+    bool is_whole = false;
+    if (options->filter && !is_named(options->filter, entry, &is_whole)) {
+        return false;
     }
-    return (entry->level & options->levels) != 0 && !(options->quick && is_long(entry));
+    return is_whole ||
+           ((entry->level & options->levels) != 0 && !(options->quick && is_long(entry)));
 }
 
 /* A whole name that no case has may be one of a family with other sizes. */

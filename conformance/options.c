@@ -69,7 +69,7 @@ static const command_option rows[] = {
      .argument = "TEXT",
      .help = "only cases whose name or group holds TEXT, or fits it when it has * or ?; a whole "
              "name may "
-             "have other sizes than any listed case",
+             "have other sizes than any listed case; several with |",
      .kind = COMMAND_TEXT,
      .offset = OF(filter)},
     {.name = "cover",

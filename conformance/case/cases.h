@@ -55,6 +55,8 @@ void cases_ir_subgroup(case_list *list);
 void cases_ir_matrix(case_list *list);
 void cases_ir_sanitize(case_list *list);
 void cases_ir_pairs(case_list *list);
+void cases_ir_folding(case_list *list);
+void cases_ir_order(case_list *list);
 void cases_ir_size(case_list *list);
 
 void cases_ops_pointwise(case_list *list);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "case/cases.h"
+#include "case/child.h"
 #include "hal/direct.h"
 #include "hal/fixture.h"
 
@@ -76,13 +77,59 @@ static void fills_check(case_run *run, direct *d, uint32_t count, const char *wh
     }
 }
 
+/* Four times as many where the first batch takes little time. */
 static void long_batch(case_run *run, const void *parameters)
 {
-    enum { COMMANDS = 70000 };
+    enum { COMMANDS = 70000, MORE = 270000 };
+    const double most = 0.3; /* seconds */
     direct *d = direct_opened(run);
-    const fills made = fills_make(run, d, COMMANDS);
+    const fills made = fills_make(run, d, MORE);
+    const double begin = child_now();
     fills_submit(run, d, &made, 0, COMMANDS);
     fills_check(run, d, COMMANDS, "after a batch of 70,000 commands");
+    if (child_now() - begin < most) {
+        fills_submit(run, d, &made, 0, MORE);
+        fills_check(run, d, MORE, "after a batch of 270,000 commands");
+    }
+}
+
+/* Places of commands, bindings and scalars at each power of two: the arrays are as long, and only
+ * some commands do something. */
+static void far_places(case_run *run, const void *parameters)
+{
+    enum { FIRST = 8, BINDINGS = 20, SCALARS = 25, MOST = SCALARS - FIRST + 1 };
+    const uint32_t binding_count = (1u << BINDINGS) + 1, scalar_bytes = (1u << SCALARS) + 8;
+    direct *d = direct_opened(run);
+    hal_binding *bindings = case_allocate(run, binding_count, sizeof *bindings);
+    uint8_t *scalars = case_allocate(run, scalar_bytes, 1);
+    hal_command commands[MOST];
+    for (uint32_t i = 0; i < MOST; i++) {
+        const uint32_t power = FIRST + i, number = 1000 + i;
+        const uint32_t place = power <= BINDINGS ? 1u << power : i;
+        bindings[place] = (hal_binding){d->memory, 4 * (uint64_t)i, 4, HAL_ACCESS_WRITE, 0};
+        memcpy(scalars + (UINT64_C(1) << power), &number, sizeof number);
+        commands[i] = (hal_command){.kind = HAL_COMMAND_FILL,
+                                    .binding_count = 1,
+                                    .scalar_bytes = 4,
+                                    .binding_first = place,
+                                    .scalar_first = 1u << power,
+                                    .grid = {1, 1, 1}};
+    }
+    const hal_batch batch = {.size = sizeof batch,
+                             .command_count = MOST,
+                             .binding_count = binding_count,
+                             .scalar_bytes = scalar_bytes,
+                             .commands = commands,
+                             .bindings = bindings,
+                             .scalars = scalars};
+    case_ok(run, d->table->submit(d->queues[0], &batch, NULL, 0, ++d->submitted[0]), "submit");
+    case_ok(run, direct_wait(d, 0, DIRECT_LIMIT_NS), "wait");
+    direct_see_words(run, d);
+    for (uint32_t i = 0; i < MOST; i++) {
+        case_check(run, d->words[i] == 1000 + i,
+                   "the command with scalars from byte 2^%u on filled with %u instead of %u",
+                   FIRST + i, d->words[i], 1000 + i);
+    }
 }
 
 /* Batches without commands are in the same order. */
@@ -163,13 +210,16 @@ static void close_opened(void *object)
 /* The device is opened again and again, without a close, and each opening works. */
 static void several_at_once(case_run *run, const void *parameters)
 {
-    enum { MOST = 20, OF_DRIVER = 3 };
+    enum { MOST = 20, OF_DRIVER = 3, MOST_SECONDS = 10 };
+    const double begin = child_now();
     static opened made[MOST];
     direct *d = direct_host(run);
     direct_instance(run, d);
     case_own(run, direct_close_object, d);
-    const uint32_t count = case_has_compiler(run) ? OF_DRIVER : MOST;
-    for (uint32_t i = 0; i < count; i++) {
+    const uint32_t most = case_has_compiler(run) ? OF_DRIVER : MOST;
+    uint32_t count = 0;
+    for (; count < most && (count < OF_DRIVER || child_now() - begin < MOST_SECONDS); count++) {
+        const uint32_t i = count;
         made[i] = (opened){d->table, NULL};
         const hal_status status =
             d->table->device_open(d->instance, run->info->id, &made[i].device);
@@ -189,6 +239,21 @@ static void several_at_once(case_run *run, const void *parameters)
         direct_unmake(&one);
         case_ok(run, status, "a fill on one of several devices");
     }
+}
+
+/* Whether a text is UTF-8, of characters of up to 16 bits. */
+static bool is_utf8(const char *text)
+{
+    for (const uint8_t *at = (const uint8_t *)text; *at;) {
+        const uint32_t more = *at < 0x80 ? 0 : *at >> 5 == 6 ? 1 : *at >> 4 == 14 ? 2 : 9;
+        for (uint32_t i = 1; i <= more; i++) {
+            if (more > 2 || at[i] >> 6 != 2) {
+                return false;
+            }
+        }
+        at += 1 + more;
+    }
+    return true;
 }
 
 /* Records of the same devices in two calls and in two instances are the same. */
@@ -217,6 +282,14 @@ static void same_in_each_instance(case_run *run, const void *parameters)
             now.memory_bytes = first.memory_bytes; /* a control group may change them */
             now.max_allocation = first.max_allocation;
             now.max_binding = first.max_binding;
+            case_check(run,
+                       is_utf8(now.name) && is_utf8(now.id) && is_utf8(now.driver) &&
+                           is_utf8(now.architecture),
+                       "device %u: a text of the record is not UTF-8", k);
+            for (size_t w = 0; w < sizeof now.reserved / sizeof now.reserved[0]; w++) {
+                case_check(run, now.reserved[w] == 0, "device %u: a reserved field is %u", k,
+                           now.reserved[w]);
+            }
             case_check(run, now.size == size && memcmp(&first, &now, sizeof now) == 0,
                        "device %u is \"%s\" (%s) in one call of enumerate and \"%s\" (%s) in "
                        "another, or has other limits",
@@ -235,12 +308,42 @@ static void silent_check(case_run *run, direct *d, const char *what)
                d->message);
 }
 
-static void spoken_check(case_run *run, direct *d, hal_status status, const char *what)
+/* `wanted`: HAL_OK for any status of a failure. */
+static void spoken_check(case_run *run, direct *d, hal_status status, hal_status wanted,
+                         const char *what)
 {
     case_check(run, status != HAL_OK, "%s succeeded", what);
+    case_check(run, wanted == HAL_OK || status == wanted, "%s gave %s instead of %s", what,
+               hal_status_name(status), hal_status_name(wanted));
     case_check(run, d->message[0] != 0, "%s gave %s without a message", what,
                hal_status_name(status));
+    case_check(run, is_utf8(d->message), "%s: the message is not UTF-8: %s", what, d->message);
     direct_forget(d);
+}
+
+/* Allocations that no device can have, unknown commands, times that are not kept. */
+static void more_failures(case_run *run, direct *d)
+{
+    enum { KNOWN = 1024, BATCHES = 2 * KNOWN + 100 };
+    hal_plugin_memory *memory = NULL;
+    spoken_check(
+        run, d, d->table->memory_allocate(d->device, HAL_MEMORY_DEVICE, UINT64_C(1) << 56, &memory),
+        HAL_ERROR_OUT_OF_MEMORY, "memory_allocate of 2^56 bytes");
+    hal_status status = direct_submit(d, 0, 7, DIRECT_UNKNOWN);
+    if (status != HAL_OK && status != HAL_ERROR_DEVICE_LOST) { /* later it is a loss */
+        spoken_check(run, d, status, HAL_ERROR_UNSUPPORTED, "submit of an unknown command");
+    }
+    if (d->timing && status != HAL_OK && status != HAL_ERROR_DEVICE_LOST) {
+        uint64_t nanoseconds = 0;
+        for (uint32_t i = 0; i < BATCHES; i++) {
+            case_ok(run, direct_submit(d, 0, i, DIRECT_FILL), "submit");
+        }
+        case_ok(run, direct_wait(d, 0, DIRECT_LIMIT_NS), "wait");
+        status = d->timing->queue_elapsed(d->queues[0], 1, d->submitted[0], &nanoseconds);
+        if (status != HAL_OK) {
+            spoken_check(run, d, status, HAL_ERROR_INVALID_ARGUMENT, "queue_elapsed of old times");
+        }
+    }
 }
 
 static void successes_are_silent(case_run *run, direct *d)
@@ -286,7 +389,7 @@ static void words_of_failures(case_run *run, const void *parameters)
     uint64_t handle = 0;
     successes_are_silent(run, d);
     spoken_check(run, d, d->table->device_open(d->instance, "no such device", &device),
-                 "device_open of an unknown id");
+                 HAL_ERROR_NOT_FOUND, "device_open of an unknown id");
     if (d->native) {
         static const char code[] = "this is no code";
         hal_ir_kernel signature = *scale_ir(run);
@@ -297,19 +400,21 @@ static void words_of_failures(case_run *run, const void *parameters)
         spoken_check(run, d,
                      d->native->kernel_create_native(d->device, format, code, sizeof code, "none",
                                                      &signature, &kernel),
-                     "kernel_create_native of nonsense");
+                     HAL_OK, "kernel_create_native of nonsense");
     }
     if (d->handles) {
         spoken_check(run, d, d->handles->device_handle(d->device, "no_such_type", &handle),
-                     "device_handle of an unknown type");
+                     HAL_ERROR_UNSUPPORTED, "device_handle of an unknown type");
         spoken_check(run, d, d->handles->queue_handle(d->queues[0], "no_such_type", &handle),
-                     "queue_handle of an unknown type");
+                     HAL_ERROR_UNSUPPORTED, "queue_handle of an unknown type");
     }
+    more_failures(run, d);
 }
 
 void cases_hal_batches(case_list *list)
 {
     case_add(list, long_batch, NULL, 0, "batches/commands(70000)");
+    case_add(list, far_places, NULL, 0, "batches/far_places");
     case_add(list, many_in_flight, NULL, 0, "batches/in_flight(6000)");
     case_add(list, limits_of_waits, NULL, 0, "batches/limits_of_waits");
     case_add(list, several_at_once, NULL, 0, "device/several_at_once");

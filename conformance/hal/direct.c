@@ -173,6 +173,9 @@ void direct_instance(case_run *run, direct *opened)
     opened->memory_info = extension_find(opened, HAL_EXTENSION_MEMORY_INFO);
     opened->native = extension_find(opened, HAL_EXTENSION_NATIVE);
     opened->handles = extension_find(opened, HAL_EXTENSION_HANDLES);
+    opened->gemm = extension_find(opened, HAL_EXTENSION_GEMM);
+    opened->host_copy = extension_find(opened, HAL_EXTENSION_HOST_COPY);
+    opened->external = extension_find(opened, HAL_EXTENSION_EXTERNAL);
 }
 
 hal_status direct_open(case_run *run, direct *opened)

@@ -21,6 +21,9 @@ typedef struct direct {
     const hal_extension_memory_info *memory_info;
     const hal_extension_native *native;
     const hal_extension_handles *handles;
+    const hal_extension_gemm *gemm;
+    const hal_extension_host_copy *host_copy;
+    const hal_extension_external *external;
     hal_plugin_instance *instance;
     hal_plugin_device *device;
     hal_plugin_queue *queues[DIRECT_QUEUES];

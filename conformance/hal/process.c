@@ -29,7 +29,7 @@
 #include "case/comma_locale.h"
 #include "hal/fixture.h"
 
-enum { COUNT = 1000, CONSTANTS = 24, SIGNALS = 64, MOST_FILES = 64, ATTRIBUTES = 4, TIMERS = 3 };
+enum { COUNT = 1000, CONSTANTS = 24, SIGNALS = 64, MOST_FILES = 64, ATTRIBUTES = 7, TIMERS = 3 };
 enum { MOST_VARIABLES = 1024 };
 
 /* What a descriptor names; zeros: it is closed. */
@@ -46,7 +46,8 @@ typedef struct host_state {
     stack_t alternate;
     char locale[128], folder[PATH_MAX];
     fenv_t environment;
-    int rounding, traps, cancel_state;
+    int rounding, traps, raised, cancel_state;
+    uint16_t x87_control;
     bool has_denormals;
     mode_t mask_of_files;
     int priority;
@@ -108,8 +109,10 @@ static void variables_check(case_run *run, const host_state *now, const host_sta
 }
 
 static const char *const attribute_names[ATTRIBUTES] = {
-    "whether it can be dumped", "the signal of its parent's end", "the adoption of orphans",
-    "the slack of timers"};
+    "whether it can be dumped",   "the signal of its parent's end",
+    "the adoption of orphans",    "the slack of timers",
+    "no new privileges",          "large pages",
+    "the keeping of capabilities"};
 
 /* Attributes that the system keeps of a process or a thread. */
 static void attributes_read(int attributes[ATTRIBUTES])
@@ -119,6 +122,9 @@ static void attributes_read(int attributes[ATTRIBUTES])
     prctl(PR_GET_PDEATHSIG, &attributes[1]);
     prctl(PR_GET_CHILD_SUBREAPER, &attributes[2]);
     attributes[3] = prctl(PR_GET_TIMERSLACK);
+    attributes[4] = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
+    attributes[5] = prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0);
+    attributes[6] = prctl(PR_GET_KEEPCAPS);
 #else
     memset(attributes, 0, ATTRIBUTES * sizeof *attributes);
 #endif
@@ -142,6 +148,10 @@ static void state_read(host_state *state)
     state->rounding = fegetround();
 #ifdef __GLIBC__
     state->traps = fegetexcept();
+#endif
+    state->raised = fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID);
+#if defined(__x86_64__) || defined(__i386__)
+    __asm__ volatile("fnstcw %0" : "=m"(state->x87_control));
 #endif
     volatile float smallest = FLT_MIN;
     smallest /= 2;
@@ -269,9 +279,7 @@ static void state_check(case_run *run, const host_state *before, const char *wha
     for (int i = 1; i <= SIGNALS; i++) {
         case_check(run, now.handlers[i].sa_handler == before->handlers[i].sa_handler,
                    "%s: the handler of signal %d was replaced", what, i);
-        case_check(run,
-                   now.handlers[i].sa_handler != arrived ||
-                       now.handlers[i].sa_flags == before->handlers[i].sa_flags,
+        case_check(run, now.handlers[i].sa_flags == before->handlers[i].sa_flags,
                    "%s: the flags of the handler of signal %d have changed", what, i);
         case_check(run, sigismember(&now.mask, i) == sigismember(&before->mask, i),
                    "%s: signal %d is %s", what, i,
@@ -287,6 +295,12 @@ static void state_check(case_run *run, const host_state *before, const char *wha
                "%s: the working folder is %s instead of %s", what, now.folder, before->folder);
     case_check(run, now.rounding == before->rounding, "%s: the rounding mode is %d instead of %d",
                what, now.rounding, before->rounding);
+    case_check(run, now.x87_control == before->x87_control,
+               "%s: the control word of the x87 unit is %#x instead of %#x", what, now.x87_control,
+               before->x87_control);
+    case_check(run, now.raised == before->raised,
+               "%s: the raised floating-point exceptions are %#x instead of %#x", what,
+               (unsigned)now.raised, (unsigned)before->raised);
     case_check(run, now.traps == before->traps, "%s: the traps are %#x instead of %#x", what,
                (unsigned)now.traps, (unsigned)before->traps);
     case_check(run, now.has_denormals == before->has_denormals, "%s: denormals are %s", what,
@@ -396,6 +410,8 @@ static void state_make(void)
         return; /* the folder of before is as good */
     }
     fesetround(FE_UPWARD);
+    feclearexcept(FE_ALL_EXCEPT);
+    feraiseexcept(FE_DIVBYZERO);
 }
 
 /* Copies, maps, waits of all kinds and a second queue. */
@@ -424,24 +440,108 @@ static void more_steps(case_run *run, const host_state *before, hal_buffer *x)
     state_check(run, before, "copies, waits and maps");
 }
 
+static void release_buffer(void *buffer)
+{
+    hal_buffer_release(buffer);
+}
+
+/* What is called seldom: times, products, imports, long reads, many batches. */
+static void seldom_steps(case_run *run, const host_state *before, hal_buffer *x)
+{
+    enum { BATCHES = 100, LONG = 1 << 22 };
+    static uint64_t pages[4096 / 8] __attribute__((aligned(4096)));
+    hal_point points[2] = {{0}};
+    uint64_t nanoseconds = 0, workspace = 0;
+    for (int i = 0; i < BATCHES; i++) {
+        case_ok(run, hal_queue_fill(run->queue, range_of(x), (uint32_t)i), "hal_queue_fill");
+        case_ok(run, hal_queue_flush(run->queue, &points[i % 2]), "hal_queue_flush");
+    }
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    state_check(run, before, "many batches");
+    if ((run->info->features & HAL_FEATURE_TIMESTAMPS) != 0) {
+        case_ok(run, hal_point_get_elapsed(points[0], points[1], &nanoseconds), "a time");
+        state_check(run, before, "hal_point_get_elapsed");
+    }
+    hal_external_info external = {.size = sizeof external};
+    case_ok(run, hal_device_get_external(run->device, &external), "hal_device_get_external");
+    const hal_memory_handle handle = {.size = sizeof handle,
+                                      .kind = HAL_HANDLE_HOST,
+                                      .handle = (uintptr_t)pages,
+                                      .bytes = sizeof pages,
+                                      .access = HAL_ACCESS_READ_WRITE};
+    hal_buffer *imported = NULL;
+    if ((external.import_kinds & HAL_HANDLE_BIT(HAL_HANDLE_HOST)) != 0 &&
+        hal_buffer_import(run->device, &handle, NULL, NULL, &imported) == HAL_OK) {
+        case_own(run, release_buffer, imported);
+    }
+    state_check(run, before, "hal_buffer_import");
+    const hal_gemm_description product = {.size = sizeof product,
+                                          .type_a = HAL_TYPE_F32,
+                                          .type_b = HAL_TYPE_F32,
+                                          .type_c = HAL_TYPE_F32,
+                                          .beta_is_zero = 1,
+                                          .batch = 1,
+                                          .m = 64,
+                                          .n = 64,
+                                          .k = 64,
+                                          .lda = 64,
+                                          .ldb = 64,
+                                          .ldc = 64};
+    hal_kernel *kernel = NULL;
+    if (hal_kernel_create_gemm(run->device, &product, &kernel, &workspace) == HAL_OK) {
+        case_own_kernel(run, kernel);
+    }
+    state_check(run, before, "hal_kernel_create_gemm");
+    hal_buffer *large = case_buffer(run, run->device, HAL_MEMORY_DEVICE, LONG);
+    void *words = case_allocate(run, 1, LONG);
+    case_ok(run, hal_queue_write(run->queue, large, 0, words, LONG), "hal_queue_write");
+    case_ok(run, hal_queue_read(run->queue, large, 0, LONG, words), "hal_queue_read");
+    state_check(run, before, "a large write and read");
+}
+
+/* A process of the program that has ended is still there to be waited for. */
+static void own_child_check(case_run *run, pid_t child, const char *what)
+{
+    case_check(run, child <= 0 || waitpid(child, NULL, 0) == child,
+               "%s: an ended process of the program was waited for by another one", what);
+}
+
+static pid_t own_child_start(void)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(0);
+    }
+    siginfo_t ended;
+    if (child > 0) {
+        waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT);
+    }
+    return child;
+}
+
 static void state_steps(case_run *run, const void *parameters)
 {
     host_state before;
     float y[COUNT];
     state_make();
     state_read(&before);
+    pid_t child = own_child_start();
     case_ok(run, hal_device_open(run->selection, &run->device), "hal_device_open");
+    own_child_check(run, child, "hal_device_open");
     state_check(run, &before, "hal_device_open");
     run->info = hal_device_get_info(run->device);
     run->queue = case_queue(run, run->device);
     state_check(run, &before, "hal_queue_create");
     hal_buffer *x = fractions_create(run);
     state_check(run, &before, "hal_buffer_create and hal_queue_write");
+    child = own_child_start();
     hal_kernel *kernel = fraction_kernel(run, 64);
+    own_child_check(run, child, "hal_kernel_create");
     state_check(run, &before, "hal_kernel_create");
     kernel_run(run, run->queue, kernel, 64, x, y);
     state_check(run, &before, "hal_queue_dispatch and hal_queue_read");
     more_steps(run, &before, x);
+    seldom_steps(run, &before, x);
     case_release(run, 0);
     case_ok(run, hal_device_trim(run->device), "hal_device_trim");
     state_check(run, &before, "releases and hal_device_trim");
@@ -541,6 +641,21 @@ static void small_stack_steps(case_run *run, const void *parameters)
     case_ok(run, hal_queue_flush(run->queue, &point), "hal_queue_flush");
     case_ok(run, hal_point_wait(point, HAL_WAIT_FOREVER), "hal_point_wait");
     words_check(run, run->queue, made->y, COUNT, 4, 3, "the result");
+    if (case_has_compiler(run)) {
+        return; /* what a driver needs is its own */
+    }
+    hal_memory_statistics memory = {0};
+    uint64_t nanoseconds = 0;
+    hal_queue *other = case_queue(run, run->device);
+    hal_buffer *large = case_buffer(run, run->device, HAL_MEMORY_SHARED, (1 << 22) + 4096);
+    case_ok(run, hal_queue_fill(other, range_of(large), 1), "hal_queue_fill");
+    case_ok(run, hal_queue_wait(other, HAL_WAIT_FOREVER), "hal_queue_wait");
+    case_ok(run, hal_device_get_memory(run->device, &memory), "hal_device_get_memory");
+    if ((run->info->features & HAL_FEATURE_TIMESTAMPS) != 0) {
+        case_ok(run, hal_point_get_elapsed(point, point, &nanoseconds), "a time");
+    }
+    case_release(run, 0);
+    case_ok(run, hal_device_trim(run->device), "hal_device_trim");
 }
 
 static void *small_stack_thread(void *argument)
@@ -577,6 +692,43 @@ static void small_stacks(case_run *run, const void *parameters)
     case_end_reported(run);
 }
 
+/* ---- Signals that arrive meanwhile ---- */
+
+static void signal_steps(case_run *run, const void *parameters)
+{
+    enum { TURNS = 60, MICROSECONDS = 300 };
+    const struct itimerval often = {{0, MICROSECONDS}, {0, MICROSECONDS}};
+    const struct sigaction handler = {.sa_handler = arrived}; /* no call is started again */
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
+    hal_buffer *y = words_create(run, run->queue, COUNT, 0, 0);
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    sigaction(SIGALRM, &handler, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (uint32_t i = 0; i < TURNS; i++) {
+        hal_point point = {0};
+        scale_dispatch(run, run->queue, kernel, x, y, COUNT, 3, i);
+        case_ok(run, hal_queue_flush(run->queue, &point), "a flush while signals arrive");
+        const hal_status status = hal_point_wait(point, UINT64_C(20000000000));
+        case_ok(run, status, "a wait while signals arrive");
+    }
+    words_check(run, run->queue, y, COUNT, 3 + TURNS - 1, 3, "the result");
+    case_queue(run, run->device);
+    case_buffer(run, run->device, HAL_MEMORY_SHARED, 1 << 22);
+}
+
+/* A signal that the program handles ends no call. */
+static void signals_arrive(case_run *run, const void *parameters)
+{
+    const struct itimerval never = {{0, 0}, {0, 0}};
+    struct sigaction before;
+    sigaction(SIGALRM, NULL, &before);
+    case_execute(run, signal_steps, parameters);
+    setitimer(ITIMER_REAL, &never, NULL);
+    sigaction(SIGALRM, &before, NULL);
+    case_end_reported(run);
+}
+
 void cases_hal_process(case_list *list)
 {
     static const char *const names[] = {"locale", "rounding_upward", "rounding_toward_zero",
@@ -587,4 +739,5 @@ void cases_hal_process(case_list *list)
         case_add(list, same_bits, &which, sizeof which, "process/%s", names[which]);
     }
     case_add(list, small_stacks, NULL, 0, "process/small_stack");
+    case_add(list, signals_arrive, NULL, 0, "process/signals");
 }

@@ -177,6 +177,38 @@ static void shared_memory(case_run *run, worker *self)
     }
 }
 
+/* Memory, times and maps, asked for by all threads at once. */
+static void questions(case_run *run, worker *self)
+{
+    enum { TURNS = 200 };
+    hal_queue *queue = case_queue(run, run->device);
+    hal_buffer *words = case_buffer(run, run->device, HAL_MEMORY_SHARED, 4096);
+    hal_memory_statistics memory = {0};
+    hal_point points[2] = {{0}};
+    const bool has_times = (run->info->features & HAL_FEATURE_TIMESTAMPS) != 0;
+    for (int i = 0; i < 2; i++) {
+        case_ok(run, hal_queue_fill(queue, range_of(words), self->number), "fill");
+        case_ok(run, hal_queue_flush(queue, &points[i]), "flush");
+    }
+    case_ok(run, hal_queue_wait(queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    for (uint32_t i = 0; i < TURNS; i++) {
+        const size_t objects = run->object_count;
+        uint64_t nanoseconds = 0;
+        void *pointer = NULL;
+        case_ok(run, hal_device_get_memory(run->device, &memory), "hal_device_get_memory");
+        if (has_times) {
+            case_ok(run, hal_point_get_elapsed(points[0], points[1], &nanoseconds), "a time");
+        }
+        if (i % 16 == 0) {
+            hal_buffer *mapped = case_buffer(run, run->device, HAL_MEMORY_UPLOAD, 70000 + 4096 * i);
+            case_ok(run, hal_buffer_map_begin(mapped, &pointer), "map_begin");
+            case_ok(run, hal_buffer_map_end(mapped), "map_end");
+            case_queue(run, run->device);
+            case_release(run, objects);
+        }
+    }
+}
+
 static const struct {
     const char *name;
     void (*work)(case_run *run, worker *self);
@@ -186,7 +218,8 @@ static const struct {
              {"other_kernels", other_kernels},
              {"shared_memory", shared_memory},
              {"messages", messages},
-             {"devices", devices}};
+             {"devices", devices},
+             {"questions", questions}};
 
 static void work_execute(case_run *run, const void *parameters)
 {

@@ -138,10 +138,12 @@ static uint64_t allowance(const usage_turns *tested, uint32_t turns, int kind)
 
 void usage_check(case_run *run, const usage_turns *tested)
 {
-    enum { ROUNDS = 5, LEAST_TURNS = 8 };
+    enum { ROUNDS = 5, LEAST_ROUNDS = 3, LEAST_TURNS = 8 };
     const uint32_t rounds = tested->rounds > 0 ? tested->rounds : ROUNDS;
     const uint32_t least = tested->least > 0 ? tested->least : LEAST_TURNS;
     const double most = 0.25; /* processor seconds, also of compilers in other processes */
+    const double longest = 3, longest_of_all = 25; /* seconds, for drivers that sleep */
+    const double start = child_now();
     uint64_t grown[KINDS];
     bool grows[KINDS], any = true;
 #ifdef CASE_SANITIZED
@@ -153,10 +155,14 @@ void usage_check(case_run *run, const usage_turns *tested)
     memset(grown, 0xff, sizeof grown);
     for (uint32_t round = 0; round < rounds && any; round++) {
         const usage before = usage_read();
-        const double begin = child_processor_seconds();
+        const double begin = child_processor_seconds(), begun = child_now();
         uint32_t turns = 0;
+        if (round >= LEAST_ROUNDS && begun - start > longest_of_all) {
+            break;
+        }
         while (turns < tested->turns &&
-               (turns < least || child_processor_seconds() - begin < most)) {
+               (turns < least ||
+                (child_processor_seconds() - begin < most && child_now() - begun < longest))) {
             tested->turn(run, tested->user);
             turns++;
         }

@@ -21,7 +21,8 @@ typedef struct usage_turns {
 
 /* Fails if the process has after each round more memory, or one more descriptor, thread, mapping,
  * file, key of thread-local data, child process or timer for every second turn, or if no file can
- * be opened. A round that takes long is cut short. Caches may grow in some rounds. */
+ * be opened. A round that takes long is cut short, by processor time and where calls sleep by the
+ * clock, and after 25 s three rounds are enough. Caches may grow in some rounds. */
 void usage_check(case_run *run, const usage_turns *tested);
 
 #endif

@@ -3,8 +3,10 @@
  * words of each place are touched: memory that comes with the first touch is hardly taken. */
 #include <hal/hal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "case/cases.h"
+#include "case/child.h"
 #include "hal/fixture.h"
 
 enum { FIRST_POWER = 8, MOST_POWERS = 40 };
@@ -106,6 +108,39 @@ static void patterns(case_run *run, const void *parameters)
     }
 }
 
+/* out[0] = x[0] + y[0] */
+static hal_kernel *add_kernel(case_run *run)
+{
+    hal_ir_builder *b = case_builder(run, "add");
+    hal_ir_group_size(b, 1, 1, 1);
+    const hal_ir_memory_id x = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
+    const hal_ir_memory_id y = hal_ir_binding(b, "y", HAL_TYPE_U32, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    const hal_ir_value zero = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    hal_ir_store(b, out, zero, hal_ir_add(b, hal_ir_load(b, x, zero), hal_ir_load(b, y, zero)));
+    return case_kernel(run, b);
+}
+
+/* Three bindings of a kernel, of which each is the far one in its turn. */
+static void far_operands(case_run *run, hal_buffer *buffer, uint64_t far, uint32_t step)
+{
+    hal_kernel *kernel = add_kernel(run);
+    const uint32_t grid[3] = {1, 1, 1};
+    for (uint32_t turn = 0; turn < 3; turn++) {
+        hal_range ranges[3];
+        for (uint32_t k = 0; k < 3; k++) {
+            const uint64_t at = (k == turn ? far : 0) + (uint64_t)step * (k + 1);
+            ranges[k] = (hal_range){buffer, at, 4};
+            case_ok(run, hal_queue_fill(run->queue, ranges[k], 100 * (turn + 1) + k),
+                    "hal_queue_fill");
+        }
+        case_ok(run, hal_queue_dispatch(run->queue, kernel, grid, ranges, 3, NULL, 0),
+                "hal_queue_dispatch");
+        word_check(run, buffer, ranges[2].offset, 200 * (turn + 1) + 1,
+                   "a kernel has added two others");
+    }
+}
+
 /* At each power of two a kernel's binding, a fill, a copy's source and its target. A width that is
  * too small puts one of them near the beginning, and its word is not there. */
 static void offsets(case_run *run, const void *parameters)
@@ -120,7 +155,7 @@ static void offsets(case_run *run, const void *parameters)
     while (UINT64_C(1) << first < step) {
         first++;
     }
-    for (uint32_t k = first; k < MOST_POWERS && (UINT64_C(1) << k) + 2 * step < bytes; k++) {
+    for (uint32_t k = first; k < MOST_POWERS && (UINT64_C(1) << k) + 5 * step < bytes; k++) {
         const uint64_t at = UINT64_C(1) << k;
         word_dispatch(run, kernel, (hal_range){buffer, at, 4}, 0, TAG + k);
         case_ok(run, hal_queue_fill(run->queue, (hal_range){buffer, at + FILLED, 4}, FILL_TAG + k),
@@ -147,6 +182,7 @@ static void offsets(case_run *run, const void *parameters)
                        "a fill of bytes begins");
         }
     }
+    far_operands(run, buffer, UINT64_C(1) << (end - 1), step);
     const uint64_t last = bytes - step;
     word_dispatch(run, kernel, (hal_range){buffer, last, step}, step / 4 - 1, TAG);
     word_check(run, buffer, bytes - 4, TAG, "the memory ends");
@@ -172,11 +208,77 @@ static void indices(case_run *run, const void *parameters)
     word_check(run, buffer, bytes - 4, TAG, "a kernel's last element is");
 }
 
+/* Elements by the offset in the instruction, at each power of two in one kernel. */
+static void immediates(case_run *run, const void *parameters)
+{
+    enum { LEAST = 4, MOST = 30, TAG = 0x6d000000 };
+    uint64_t bytes = 0;
+    hal_buffer *buffer = half_of_most(run, run->info->max_binding, &bytes);
+    const hal_range whole = {buffer, 0, bytes};
+    hal_ir_builder *b = case_builder(run, "immediates");
+    hal_ir_group_size(b, 1, 1, 1);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value zero = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    uint32_t end = LEAST;
+    for (; end <= MOST && (UINT64_C(4) << end) + 8 <= bytes; end++) {
+        hal_ir_store_wide(b, out, zero, 1 << end, HAL_IR_NONE, hal_ir_u32(b, TAG + end));
+    }
+    for (uint32_t k = LEAST; k < end; k++) { /* the next word has what a load sees */
+        const hal_ir_value seen = hal_ir_load_wide(b, out, zero, 1 << k, 1, HAL_IR_NONE);
+        hal_ir_store_wide(b, out, zero, (1 << k) + 1, HAL_IR_NONE,
+                          hal_ir_add(b, seen, hal_ir_u32(b, 0x100)));
+    }
+    hal_kernel *kernel = case_kernel(run, b);
+    const uint32_t grid[3] = {1, 1, 1};
+    case_ok(run, hal_queue_dispatch(run->queue, kernel, grid, &whole, 1, NULL, 0),
+            "hal_queue_dispatch");
+    for (uint32_t k = LEAST; k < end; k++) {
+        const uint64_t at = UINT64_C(4) << k;
+        word_check(run, buffer, at, TAG + k, "a store by its offset is");
+        word_check(run, buffer, at + 4, TAG + k + 0x100, "a load by its offset sees");
+    }
+}
+
+/* Fills of bytes and of 16 bytes are as long as they are asked to be. */
+static void pattern_lengths(case_run *run, const void *parameters)
+{
+    static const uint32_t sizes[] = {1, 2, 8, 16};
+    enum { LEAST = 12, MOST = 24 };
+    const uint64_t side = (UINT64_C(1) << MOST) + 4096;
+    uint8_t pattern[16], got[16];
+    hal_buffer *buffer = NULL;
+    if (!has_fill_patterns(run)) {
+        case_unsupported(run, "the device fills with patterns of 4 bytes only");
+    }
+    case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, side, &buffer),
+            "hal_buffer_create");
+    case_own(run, release_and_trim, buffer);
+    for (uint32_t k = LEAST; k <= MOST; k += 2) {
+        for (uint32_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            const uint32_t size = sizes[i];
+            const uint64_t first = 3 * size, length = (UINT64_C(1) << k) + size;
+            for (uint32_t n = 0; n < 16; n++) {
+                pattern[n] = (uint8_t)(1 + k + 16 * i + 37 * n);
+            }
+            case_ok(run,
+                    hal_queue_fill_pattern(run->queue, (hal_range){buffer, first, length}, pattern,
+                                           size),
+                    "hal_queue_fill_pattern");
+            case_ok(run, hal_queue_read(run->queue, buffer, first + length - size, size, got),
+                    "hal_queue_read");
+            case_check(run, memcmp(got, pattern, size) == 0,
+                       "a fill of %llu bytes with a pattern of %u does not reach its end",
+                       (unsigned long long)length, size);
+        }
+    }
+}
+
 /* Fills and copies of one word more than each power of two, the last word of each of which is
- * looked at. */
+ * looked at; longer ones where the device is quick and has the memory. */
 static void lengths(case_run *run, const void *parameters)
 {
-    enum { LEAST = 12, MOST = 27, LAST = 1 << MOST };
+    enum { LEAST = 12, MOST = 27, MOST_OF_QUICK = 32, LAST = 1 << MOST };
+    const double quick = 0.06; /* seconds */
     hal_memory_statistics memory = {0};
     case_ok(run, hal_device_get_memory(run->device, &memory), "hal_device_get_memory");
     const uint64_t side = (uint64_t)LAST + 4096;
@@ -189,13 +291,32 @@ static void lengths(case_run *run, const void *parameters)
     case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, 2 * side, &buffer),
             "hal_buffer_create");
     case_own(run, release_and_trim, buffer);
+    double last = 0;
     for (uint32_t k = LEAST; k <= MOST; k++) {
+        const double begin = child_now();
         const uint64_t length = (UINT64_C(1) << k) + 4;
         const hal_range from = {buffer, 0, length}, to = {buffer, side, length};
         case_ok(run, hal_queue_fill(run->queue, from, 0x01000000 + k), "hal_queue_fill");
         case_ok(run, hal_queue_copy(run->queue, from, to), "hal_queue_copy");
         word_check(run, buffer, length - 4, 0x01000000 + k, "a long fill ends");
         word_check(run, buffer, side + length - 4, 0x01000000 + k, "a long copy ends");
+        last = child_now() - begin;
+    }
+    for (uint32_t k = MOST + 1; k <= MOST_OF_QUICK && last < quick; k++) {
+        const double begin = child_now();
+        const uint64_t length = (UINT64_C(1) << k) + 4;
+        if (memory.free_bytes < 8 * length || run->info->max_allocation < length) {
+            break;
+        }
+        const size_t objects = run->object_count;
+        case_ok(run, hal_buffer_create(run->device, HAL_MEMORY_DEVICE, length, &buffer),
+                "hal_buffer_create");
+        case_own(run, release_and_trim, buffer);
+        case_ok(run, hal_queue_fill(run->queue, (hal_range){buffer, 0, length}, 0x01000000 + k),
+                "hal_queue_fill");
+        word_check(run, buffer, length - 4, 0x01000000 + k, "a long fill ends");
+        case_release(run, objects);
+        last = child_now() - begin;
     }
 }
 
@@ -282,6 +403,8 @@ void cases_hal_widths(case_list *list)
     case_add(list, patterns, NULL, 0, "widths/patterns");
     case_add(list, offsets, NULL, 0, "widths/offsets");
     case_add(list, indices, NULL, 0, "widths/indices");
+    case_add(list, immediates, NULL, 0, "widths/immediates");
+    case_add(list, pattern_lengths, NULL, 0, "widths/pattern_lengths");
     case_add(list, lengths, NULL, 0, "widths/lengths");
     case_add(list, batch_arrays, NULL, 0, "widths/batch_arrays");
 }

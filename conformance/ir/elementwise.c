@@ -280,13 +280,12 @@ static void run_elementwise(case_run *run, const void *parameters)
     judge(run, tested, &made);
 }
 
-/* The corners that are constants of a kernel; UINT64_MAX ends them. */
-static const uint64_t *constants_of(hal_type type)
+/* The corners that are constants of a kernel. */
+static const uint64_t *constants_of(hal_type type, size_t *count)
 {
-    static const uint64_t bools[] = {0, 1, UINT64_MAX};
-    static const uint64_t words[] = {0,          1,          2,          3,          7,
-                                     10,         31,         32,         641,        0x10000,
-                                     0x7fffffff, 0x80000000, 0xfffffff8, 0xffffffff, UINT64_MAX};
+    static const uint64_t bools[] = {0, 1};
+    static const uint64_t words[] = {
+        0, 1, 2, 3, 7, 10, 31, 32, 641, 0x10000, 0x7fffffff, 0x80000000, 0xfffffff8, 0xffffffff};
     static const uint64_t longs[] = {0,
                                      1,
                                      3,
@@ -303,18 +302,24 @@ static const uint64_t *constants_of(hal_type type)
                                      0x8000000000000000,
                                      UINT64_MAX};
     static const uint64_t floats[] = {0x00000000, 0x80000000, 0x00000001, 0x3f800000, 0xbf800000,
-                                      0x40200000, 0x4b000001, 0x40000000, 0x7f800000, 0xff800000,
+                                      0x40200000, 0x3f000000, 0x40000000, 0x7f800000, 0xff800000,
                                       0x7fc00000, /* of functions */
-                                      0x5f800000, 0x40400000, 0x3dcccccd, 0x7f7fffff, UINT64_MAX};
+                                      0x5f800000, 0x4b000001, 0x40400000, 0x3dcccccd, 0x7f7fffff};
     static const uint64_t doubles[] = {0x0000000000000000, 0x8000000000000000, 0x0000000000000001,
                                        0x3ff0000000000000, 0xbff0000000000000, 0x4004000000000000,
                                        0x4330000000000001, 0x43f0000000000000, 0x4000000000000000,
                                        0x4008000000000000, 0x3fb999999999999a, 0x7ff0000000000000,
-                                       0xfff0000000000000, 0x7ff8000000000000, UINT64_MAX};
+                                       0xfff0000000000000, 0x7ff8000000000000};
     static const uint64_t *const of[HAL_TYPE_COUNT] = {
         [HAL_TYPE_BOOL] = bools, [HAL_TYPE_I32] = words, [HAL_TYPE_U32] = words,
         [HAL_TYPE_I64] = longs,  [HAL_TYPE_U64] = longs, [HAL_TYPE_F32] = floats,
         [HAL_TYPE_F64] = doubles};
+#define COUNT(TYPE, list) [HAL_TYPE_##TYPE] = sizeof list / sizeof list[0]
+    static const size_t counts[HAL_TYPE_COUNT] = {
+        COUNT(BOOL, bools), COUNT(I32, words),  COUNT(U32, words),  COUNT(I64, longs),
+        COUNT(U64, longs),  COUNT(F32, floats), COUNT(F64, doubles)};
+#undef COUNT
+    *count = counts[type];
     return of[type];
 }
 
@@ -338,7 +343,7 @@ static hal_type operand_type(const elementwise *tested, unsigned operand)
     return chooses ? (hal_type)HAL_TYPE_BOOL : tested->type;
 }
 
-enum { MOST_LANES = 256, RANDOM_LANES = 32 };
+enum { MOST_LANES = 256, RANDOM_LANES = 32, APART = 7 };
 
 /* Constants of a function, and of them in one kernel: a compiler has the function's polynomial for
  * each, and rusticl takes minutes for eleven of pow. */
@@ -371,7 +376,8 @@ static uint32_t constant_partners(case_run *run, hal_type type, const uint64_t *
 }
 
 /* Of one form: a work-item has one value of the operands that are no constants, which it combines
- * with each of the `count` constants. The outputs of a constant are in a row. */
+ * with each of the `count` constants. The outputs of a constant are in a row. Of two constants each
+ * is combined with each, by one work-item. */
 static void constants_run(case_run *run, const elementwise *tested, unsigned form,
                           const uint64_t *constants, size_t count)
 {
@@ -379,38 +385,51 @@ static void constants_run(case_run *run, const elementwise *tested, unsigned for
     const hal_type from = tested->from ? tested->from : tested->type;
     const bool gives_bool = tested->opcode >= HAL_IR_EQ && tested->opcode <= HAL_IR_LE;
     uint64_t corners[MOST_LANES];
-    const uint32_t lanes = constant_partners(run, from, constants, count, corners);
-    elements made = {.count = count * lanes,
+    /* A compiler has a loop for each remainder of floats. */
+    const bool is_long = hal_ir_is_math(tested->opcode) ||
+                         (tested->opcode == HAL_IR_REM && hal_type_is_float(tested->type));
+    const bool is_of_two = operands == 2 && form == 3 && !is_long;
+    const uint32_t partners = constant_partners(run, from, constants, count, corners);
+    const uint32_t lanes = is_of_two ? 1 : partners;
+    const size_t turns = is_of_two ? count * count : count;
+    elements made = {.count = turns * lanes,
                      .result_type = gives_bool ? (hal_type)HAL_TYPE_BOOL : tested->type};
-    uint8_t *variable = case_allocate(run, lanes, 8);
-    for (uint32_t lane = 0; lane < lanes; lane++) {
-        number_store(from, variable, lane, corners[lane]);
+    /* Each operand has the values from another one on. */
+    uint8_t *variable = case_allocate(run, 3 * lanes, 8);
+    for (uint32_t k = 0; k < 3 * lanes; k++) {
+        number_store(from, variable, k, corners[(k + APART * (k / lanes)) % lanes]);
     }
     hal_ir_builder *b = ir_begin(run, "constants");
     const hal_ir_memory_id in = hal_ir_binding(b, "x", from, HAL_ACCESS_READ);
     const hal_ir_memory_id out = hal_ir_binding(b, "out", made.result_type, HAL_ACCESS_WRITE);
     const hal_ir_value i = hal_ir_global_id(b, 0);
     const hal_ir_value guard = hal_ir_lt(b, i, hal_ir_scalar_value(b, "count", HAL_TYPE_U32));
-    const hal_ir_value loaded = hal_ir_load_wide(b, in, i, 0, 1, guard);
-    const hal_ir_value wide = from == tested->type ? loaded : hal_ir_cast(b, tested->type, loaded);
+    hal_ir_value wide[3] = {HAL_IR_NONE, HAL_IR_NONE, HAL_IR_NONE};
+    for (unsigned o = 0; o < operands; o++) {
+        const hal_ir_value loaded = hal_ir_load_wide(b, in, i, (int32_t)(o * lanes), 1, guard);
+        wide[o] = from == tested->type ? loaded : hal_ir_cast(b, tested->type, loaded);
+    }
     made.results = case_allocate(run, made.count, 8);
     for (unsigned o = 0; o < 3; o++) {
         made.input_types[o] = operand_type(tested, o);
         made.inputs[o] = case_allocate(run, made.count, 8);
     }
-    for (size_t k = 0; k < count; k++) {
+    for (size_t k = 0; k < turns; k++) {
         hal_ir_value values[3] = {HAL_IR_NONE, HAL_IR_NONE, HAL_IR_NONE};
         for (unsigned o = 0; o < operands; o++) {
             const hal_type type = made.input_types[o];
             const uint64_t constant =
-                type == HAL_TYPE_BOOL ? constants[k] & 1 : constants[(k + 3 * o) % count];
+                type == HAL_TYPE_BOOL
+                    ? constants[(k + (is_of_two ? o * (k / count) : 0)) % count] & 1
+                    : constants[(k + (is_of_two ? k / count : 3) * o) % count];
             const bool is_constant = form >> o & 1;
             values[o] = is_constant            ? ir_constant(b, type, constant)
-                        : type == tested->type ? wide
-                                               : hal_ir_cast(b, type, wide);
+                        : type == tested->type ? wide[o]
+                                               : hal_ir_cast(b, type, wide[o]);
             for (uint32_t lane = 0; lane < lanes; lane++) {
                 const uint64_t bits =
-                    is_constant ? constant : ir_convert(from, type, corners[lane]);
+                    is_constant ? constant
+                                : ir_convert(from, type, corners[(lane + APART * o) % lanes]);
                 number_store(type, made.inputs[o], k * lanes + lane, bits);
             }
         }
@@ -418,7 +437,7 @@ static void constants_run(case_run *run, const elementwise *tested, unsigned for
         hal_ir_store_wide(b, out, at, 0, guard, build_result(b, tested, values));
     }
     const red_zone zones[2] = {
-        zone_create(run, lanes * hal_type_size(from), variable),
+        zone_create(run, 3ull * lanes * hal_type_size(from), variable),
         zone_create(run, made.count * hal_type_size(made.result_type), NULL)};
     const uint32_t group = ir_group_of(run);
     ir_run(run, b, (lanes + group - 1) / group, zones, 2, &lanes, sizeof lanes);
@@ -429,14 +448,12 @@ static void constants_run(case_run *run, const elementwise *tested, unsigned for
 static void run_constants(case_run *run, const void *parameters)
 {
     const elementwise *tested = parameters;
-    const uint64_t *constants = constants_of(tested->type);
+    size_t count = 0;
+    const uint64_t *constants = constants_of(tested->type, &count);
     unsigned forms[4];
     const unsigned form_count = constant_forms(tested, forms);
     const bool is_function = hal_ir_is_math(tested->opcode);
-    size_t count = 0;
-    while (constants[count] != UINT64_MAX && (count < OF_FUNCTIONS || !is_function)) {
-        count++;
-    }
+    count = is_function && count > OF_FUNCTIONS ? OF_FUNCTIONS : count;
     const size_t most = is_function ? IN_KERNEL : count;
     claim_types(run, tested);
     for (unsigned f = 0; f < form_count; f++) {

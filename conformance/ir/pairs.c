@@ -1,45 +1,283 @@
-/* pairs.c: each pair of arithmetic operations on floats, where the second takes the result of the
- * first, which the kernel also stores: none of them is contracted with its neighbour, and each
- * value has one rounding, however often it is used. */
+/* pairs.c: each pair of operations of one type, where the second takes the result of the first,
+ * which the kernel also stores, next to other values, itself and constants: none of them is
+ * contracted with its neighbour, left out or turned into another one. */
 #include "case/cases.h"
+#include "case/cover.h"
 #include "ir/fixture.h"
 
-enum { COUNT = 192, OPCODES = 6, TURNS = 2 * OPCODES + 2 };
+#include <math.h>
 
-static const uint32_t opcodes[OPCODES] = {HAL_IR_ADD, HAL_IR_SUB, HAL_IR_MUL,
-                                          HAL_IR_DIV, HAL_IR_MIN, HAL_IR_MAX};
+enum { COUNT = 256, VALUES = 3, MOST_OUTPUTS = 512 };
+
+/* A value that is built for the device and computed on the host by the same steps. */
+typedef struct term {
+    hal_type type;
+    hal_ir_builder *b; /* null: computed on the host */
+    uint64_t value;    /* hal_ir_value, or bits */
+    bool is_excused;   /* it needs denormals */
+} term;
 
 typedef struct pair_case {
     hal_type type;
     uint32_t first; /* opcode */
 } pair_case;
 
-/* Whether the device computes the opcode with one rounding. */
-static bool is_exact(const case_run *run, uint32_t opcode)
+/* The results of one work-item, or of the kernel: those of the type, and those that are BOOL. */
+typedef struct results {
+    const case_run *run;
+    term values[MOST_OUTPUTS], bools[MOST_OUTPUTS];
+    uint32_t value_count, bool_count;
+    bool is_brief; /* fewer of them: compilers of drivers take seconds for all */
+} results;
+
+/* Operations that compilers join with others. */
+static bool is_joined(uint32_t opcode)
 {
-    return opcode != HAL_IR_DIV || (run->info->exactness & HAL_EXACT_DIVIDE) != 0;
+    return opcode == HAL_IR_ADD || opcode == HAL_IR_SUB || opcode == HAL_IR_MUL ||
+           opcode == HAL_IR_DIV;
 }
 
-static uint64_t evaluate(uint32_t opcode, hal_type type, uint64_t x, uint64_t y)
+static bool is_comparison(uint32_t opcode)
 {
-    const uint64_t operands[3] = {x, y, 0};
-    return ir_evaluate(opcode, type, operands);
+    return opcode >= HAL_IR_EQ && opcode <= HAL_IR_LE;
+}
+
+/* Whether the device computes the opcode on the type, with one rounding. */
+static bool is_tested(const case_run *run, uint32_t opcode, hal_type type)
+{
+    const uint32_t exactness = run->info->exactness;
+    if ((cover_types_of(opcode) & HAL_TYPE_BIT(type)) == 0 || hal_ir_is_math(opcode)) {
+        return false;
+    }
+    return !hal_type_is_float(type) ||
+           ((opcode != HAL_IR_DIV || (exactness & HAL_EXACT_DIVIDE) != 0) &&
+            (opcode != HAL_IR_SQRT || (exactness & HAL_EXACT_SQRT) != 0) &&
+            (opcode != HAL_IR_FMA || (exactness & HAL_EXACT_FMA) != 0));
+}
+
+/* A float below the smallest normal number, which a device may take for 0. */
+static bool is_denormal(hal_type type, uint64_t bits)
+{
+    if (!hal_type_is_float(type)) {
+        return false;
+    }
+    const double smallest = type == HAL_TYPE_F32 ? 0x1p-126 : 0x1p-1022;
+    const double x = fabs(number_value(type, bits));
+    return x != 0 && x <= smallest;
+}
+
+static term apply(uint32_t opcode, const term *operands)
+{
+    const unsigned count = cover_operands_of(opcode);
+    term made = operands[opcode == HAL_IR_SELECT ? 1 : 0];
+    const hal_type type = made.type;
+    made.type = is_comparison(opcode) ? (hal_type)HAL_TYPE_BOOL : type;
+    hal_ir_value values[3] = {0};
+    uint64_t bits[3] = {0};
+    made.is_excused = false;
+    for (unsigned i = 0; i < count; i++) {
+        values[i] = (hal_ir_value)operands[i].value;
+        bits[i] = operands[i].value;
+        made.is_excused = made.is_excused || operands[i].is_excused;
+    }
+    if (made.b) {
+        made.value = count == 1   ? hal_ir_unary(made.b, opcode, values[0])
+                     : count == 2 ? hal_ir_binary(made.b, opcode, values[0], values[1])
+                                  : hal_ir_ternary(made.b, opcode, values[0], values[1], values[2]);
+        return made;
+    }
+    made.value = ir_evaluate(opcode, type, bits);
+    made.is_excused = made.is_excused || is_denormal(made.type, made.value);
+    return made;
+}
+
+static term constant(term like, hal_type type, double number)
+{
+    like.type = type;
+    like.value = like.b ? hal_ir_number(like.b, type, number) : number_bits(type, number);
+    like.is_excused = false;
+    return like;
+}
+
+static void result_add(results *r, term made)
+{
+    if (made.type == HAL_TYPE_BOOL && r->bool_count < MOST_OUTPUTS) {
+        r->bools[r->bool_count++] = made;
+    } else if (r->value_count < MOST_OUTPUTS) {
+        r->values[r->value_count++] = made;
+    }
+}
+
+/* A condition next to another one, and as the choice between values of which it may be known. */
+static void condition_results(results *r, term made, const term x[VALUES])
+{
+    static const uint32_t joins[] = {HAL_IR_AND, HAL_IR_OR, HAL_IR_XOR, HAL_IR_EQ};
+    const term other = apply(HAL_IR_LT, (term[]){x[2], x[0]});
+    result_add(r, apply(HAL_IR_NOT, (term[]){made}));
+    for (size_t i = 0; i < sizeof joins / sizeof joins[0]; i++) {
+        result_add(r, apply(joins[i], (term[]){made, other}));
+    }
+    const term negative = apply(HAL_IR_NEG, (term[]){x[0]}), zero = constant(x[0], x[0].type, 0),
+               one = constant(x[0], x[0].type, 1);
+    const term choices[][2] = {{x[0], x[1]}, {x[1], x[0]}, {negative, x[0]}, {x[0], negative},
+                               {x[2], zero}, {zero, x[2]}, {one, zero},      {zero, one}};
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
+        result_add(r, apply(HAL_IR_SELECT, (term[]){made, choices[i][0], choices[i][1]}));
+    }
+}
+
+/* What the second operation makes of `made`, on each side of the other values. */
+static void second_results(results *r, uint32_t second, term made, const term x[VALUES])
+{
+    const unsigned operands = cover_operands_of(second);
+    if (operands == 1) {
+        result_add(r, apply(second, (term[]){made}));
+    } else if (operands == 2) {
+        for (int i = r->is_brief ? VALUES - 1 : 0; i < VALUES; i++) {
+            result_add(r, apply(second, (term[]){made, x[i]}));
+            result_add(r, apply(second, (term[]){x[i], made}));
+        }
+        result_add(r, apply(second, (term[]){made, r->is_brief ? x[1] : made}));
+    } else {
+        result_add(r, apply(second, (term[]){made, x[1], x[2]}));
+        result_add(r, apply(second, (term[]){x[2], made, x[0]}));
+        result_add(r, apply(second, (term[]){x[1], x[2], made}));
+    }
+}
+
+/* Of two operations with constants, as compilers join them: the second on each side. */
+static void constant_results(results *r, const pair_case *tested, uint32_t second,
+                             const term x[VALUES])
+{
+    const hal_type type = tested->type;
+    const double numbers[2] = {hal_type_is_float(type) ? 0.1 : 3, hal_type_is_float(type) ? 3 : 7};
+    if (cover_operands_of(tested->first) != 2 || cover_operands_of(second) != 2) {
+        return;
+    }
+    const term c = constant(x[0], type, numbers[0]), d = constant(x[0], type, numbers[1]);
+    const term made = apply(tested->first, (term[]){x[0], c});
+    result_add(r, apply(second, (term[]){made, d}));
+    result_add(r, apply(second, (term[]){d, made}));
+    result_add(r, apply(second, (term[]){made, c}));
+}
+
+/* Of the first operation on equal operands, and of two of them that share one. */
+static void shared_results(results *r, uint32_t second, term made, term same, term other,
+                           const term x[VALUES])
+{
+    const unsigned operands = cover_operands_of(second);
+    if (operands == 1) {
+        result_add(r, apply(second, (term[]){same}));
+    } else if (operands == 2 && !is_comparison(second)) {
+        result_add(r, apply(second, (term[]){made, other}));
+        result_add(r, apply(second, (term[]){other, made}));
+        result_add(r, apply(second, (term[]){same, x[0]}));
+        const term third = apply(second, (term[]){made, x[1]});
+        result_add(r, apply(HAL_IR_SUB, (term[]){x[0], third}));
+    }
+}
+
+/* A sign between the operations. */
+static void sign_results(results *r, term made, const term x[VALUES])
+{
+    static const uint32_t signs[] = {HAL_IR_NEG, HAL_IR_ABS};
+    for (int i = 0; i < 2; i++) {
+        const term between = apply(signs[i], (term[]){made});
+        result_add(r, apply(HAL_IR_ADD, (term[]){between, x[2]}));
+        result_add(r, apply(HAL_IR_SUB, (term[]){x[2], between}));
+    }
+}
+
+/* All results, of one work-item or of the kernel. */
+static void results_make(results *r, const pair_case *tested, const term x[VALUES])
+{
+    const hal_type type = tested->type;
+    r->value_count = r->bool_count = 0;
+    const term made = apply(tested->first, x);
+    const term same = apply(tested->first, (term[]){x[0], x[0], x[0]});
+    result_add(r, made);
+    result_add(r, same);
+    if (made.type == HAL_TYPE_BOOL) {
+        condition_results(r, made, x);
+        return;
+    }
+    /* A compiler has a loop for each remainder of floats. */
+    const bool is_long = r->is_brief && tested->first == HAL_IR_REM;
+    const term other = is_long ? made : apply(tested->first, (term[]){x[0], x[2], x[1]});
+    for (uint32_t second = HAL_IR_ADD; second < HAL_IR_OPCODE_COUNT; second++) {
+        if (second == HAL_IR_SELECT || !is_tested(r->run, second, type)) {
+            continue;
+        }
+        const bool is_some = !r->is_brief || is_joined(second);
+        if (!r->is_brief || !is_comparison(second) || second == HAL_IR_LT) {
+            second_results(r, second, made, x);
+        }
+        if (is_some || second == HAL_IR_SQRT) {
+            shared_results(r, second, made, same, other, x);
+        }
+        if (!is_comparison(second) && !is_long && (is_some || second == tested->first)) {
+            constant_results(r, tested, second, x);
+        }
+    }
+    sign_results(r, made, x);
+    /* a - b and b - a, and the like */
+    const term swapped = apply(tested->first, (term[]){x[1], x[0], x[2]});
+    result_add(r, apply(HAL_IR_SUB, (term[]){made, swapped}));
+    /* A variable is no barrier for a compiler. */
+    if (made.b) {
+        term kept = made;
+        const hal_ir_value variable = hal_ir_var(made.b, (hal_ir_value)made.value);
+        kept.value = hal_ir_get(made.b, variable);
+        result_add(r, apply(HAL_IR_ADD, (term[]){kept, x[2]}));
+    } else {
+        result_add(r, apply(HAL_IR_ADD, (term[]){made, x[2]}));
+    }
 }
 
 /* x, y of all digits; z is often the first result, or its negative, so that a second operation
- * without the first one's rounding leaves what the rounding took. */
-static void operands_fill(random_state *random, const pair_case *tested, uint64_t bits[3])
+ * without the first one's rounding leaves what the rounding took. Some are corners, or equal. */
+static void operands_fill(random_state *random, const pair_case *tested, uint64_t bits[VALUES])
 {
-    for (int i = 0; i < 3; i++) {
+    const hal_type type = tested->type;
+    const bool is_float = hal_type_is_float(type);
+    const uint64_t kind = random_below(random, 8), *corners;
+    const size_t corner_count = ir_corners(type, &corners);
+    for (int i = 0; i < VALUES; i++) {
         const double sign = random_below(random, 2) == 0 ? 1.0 : -1.0;
-        bits[i] = number_bits(tested->type, sign * random_between(random, 1.0, 2.0));
+        const uint64_t digits =
+            number_bits(type, sign * random_between(random, 1.0, is_float ? 2.0 : 100.0));
+        const bool is_corner = kind == 3 || kind == 4 || (kind == 5 && is_float) ||
+                               (kind == 7 && random_below(random, 2) == 0);
+        bits[i] = is_corner   ? corners[random_below(random, corner_count)]
+                  : kind == 5 ? random_bits(random, type)
+                              : digits;
     }
-    const uint64_t kind = random_below(random, 4);
-    if (kind < 2) {
-        bits[2] = evaluate(tested->first, tested->type, bits[0], bits[1]);
+    if (kind < 2 && !is_comparison(tested->first)) {
+        bits[2] = ir_evaluate(tested->first, type, bits);
     }
-    if (kind == 1) {
-        bits[2] = number_bits(tested->type, -number_value(tested->type, bits[2]));
+    if (kind == 1 && is_float) {
+        bits[2] = number_bits(type, -number_value(type, bits[2]));
+    }
+    bits[1] = kind == 6 || kind == 4 ? bits[0] : bits[1];
+}
+
+static void outputs_check(case_run *run, const red_zone *zone, hal_type type, const term *made,
+                          uint32_t count)
+{
+    const bool keeps = (run->info->exactness & HAL_EXACT_DENORMALS) != 0;
+    uint8_t *expected = case_allocate(run, (size_t)count * COUNT, 8);
+    uint8_t *got = case_allocate(run, (size_t)count * COUNT, 8);
+    zone_read(run, zone, got, "result");
+    for (uint32_t i = 0; i < count * COUNT; i++) {
+        number_store(type, expected, i,
+                     made[i].is_excused && !keeps ? number_load(type, got, i) : made[i].value);
+    }
+    comparison found;
+    if (!compare_bits(type, got, expected, (size_t)count * COUNT, true, &found)) {
+        char text[512];
+        comparison_text(&found, text, sizeof text);
+        case_fail(run, "result %zu of the kernel, work-item %zu: %s", found.worst_index / COUNT,
+                  found.worst_index % COUNT, text);
     }
 }
 
@@ -49,65 +287,71 @@ static void run_pair(case_run *run, const void *parameters)
     const hal_type type = tested->type;
     const uint32_t size = hal_type_size(type), group = ir_group_of(run);
     case_claim_arithmetic(run, type);
-    if (!is_exact(run, tested->first)) {
-        case_unsupported(run, "division is not exact");
+    if (!is_tested(run, tested->first, type)) {
+        case_unsupported(run, "the operation is not exact");
     }
-    uint8_t *x = case_allocate(run, 3 * COUNT, size);
-    uint8_t *expected = case_allocate(run, TURNS * COUNT, size);
-    random_state random = {run->seed};
-    for (uint32_t i = 0; i < COUNT; i++) {
-        uint64_t bits[3];
-        operands_fill(&random, tested, bits);
-        for (uint32_t k = 0; k < 3; k++) {
-            number_store(type, x, k * COUNT + i, bits[k]);
-        }
-        const uint64_t made = evaluate(tested->first, type, bits[0], bits[1]);
-        number_store(type, expected, i, made);
-        for (uint32_t k = 0; k < OPCODES; k++) {
-            const uint32_t opcode = is_exact(run, opcodes[k]) ? opcodes[k] : HAL_IR_ADD;
-            number_store(type, expected, (2 * k + 1) * COUNT + i,
-                         evaluate(opcode, type, made, bits[2]));
-            number_store(type, expected, (2 * k + 2) * COUNT + i,
-                         evaluate(opcode, type, bits[2], made));
-        }
-        number_store(
-            type, expected, (TURNS - 1) * COUNT + i,
-            evaluate(HAL_IR_SUB, type, made, evaluate(tested->first, type, bits[1], bits[0])));
-    }
-    const red_zone zones[2] = {zone_create(run, 3ull * COUNT * size, x),
-                               zone_create(run, (uint64_t)TURNS * COUNT * size, NULL)};
+    results *kernel = case_allocate(run, 1, sizeof *kernel);
+    results *item = case_allocate(run, 1, sizeof *item);
+    kernel->run = item->run = run;
+    kernel->is_brief = item->is_brief = case_has_compiler(run);
     hal_ir_builder *b = ir_begin(run, "pair");
     const hal_ir_memory_id in = hal_ir_binding(b, "x", type, HAL_ACCESS_READ);
     const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id truths = hal_ir_binding(b, "truths", HAL_TYPE_BOOL, HAL_ACCESS_WRITE);
     const hal_ir_value i = hal_ir_global_id(b, 0);
-    hal_ir_value values[3];
-    for (int32_t k = 0; k < 3; k++) {
-        values[k] = hal_ir_load_wide(b, in, i, k * COUNT, 1, HAL_IR_NONE);
+    term x[VALUES];
+    for (int32_t k = 0; k < VALUES; k++) {
+        x[k] = (term){type, b, hal_ir_load_wide(b, in, i, k * COUNT, 1, HAL_IR_NONE), false};
     }
-    const hal_ir_value made = hal_ir_binary(b, tested->first, values[0], values[1]);
-    hal_ir_store(b, out, i, made);
-    for (int32_t k = 0; k < OPCODES; k++) {
-        const uint32_t opcode = is_exact(run, opcodes[k]) ? opcodes[k] : HAL_IR_ADD;
-        hal_ir_store_wide(b, out, i, (2 * k + 1) * COUNT, HAL_IR_NONE,
-                          hal_ir_binary(b, opcode, made, values[2]));
-        hal_ir_store_wide(b, out, i, (2 * k + 2) * COUNT, HAL_IR_NONE,
-                          hal_ir_binary(b, opcode, values[2], made));
+    results_make(kernel, tested, x);
+    for (uint32_t k = 0; k < kernel->value_count; k++) {
+        hal_ir_store_wide(b, out, i, (int32_t)(k * COUNT), HAL_IR_NONE,
+                          (hal_ir_value)kernel->values[k].value);
     }
-    const hal_ir_value swapped = hal_ir_binary(b, tested->first, values[1], values[0]);
-    hal_ir_store_wide(b, out, i, (TURNS - 1) * COUNT, HAL_IR_NONE,
-                      hal_ir_binary(b, HAL_IR_SUB, made, swapped));
-    ir_run(run, b, COUNT / group, zones, 2, NULL, 0);
-    ir_check(run, &zones[1], type, expected, TURNS * COUNT, "result");
+    for (uint32_t k = 0; k < kernel->bool_count; k++) {
+        hal_ir_store_wide(b, truths, i, (int32_t)(k * COUNT), HAL_IR_NONE,
+                          (hal_ir_value)kernel->bools[k].value);
+    }
+    const uint32_t values = kernel->value_count, bools = kernel->bool_count;
+    uint8_t *inputs = case_allocate(run, VALUES * COUNT, size);
+    term *expected = case_allocate(run, (size_t)values * COUNT, sizeof *expected);
+    term *truth = case_allocate(run, (size_t)bools * COUNT + 1, sizeof *truth);
+    random_state random = {run->seed};
+    for (uint32_t lane = 0; lane < COUNT; lane++) {
+        uint64_t bits[VALUES];
+        operands_fill(&random, tested, bits);
+        for (uint32_t k = 0; k < VALUES; k++) {
+            number_store(type, inputs, k * COUNT + lane, bits[k]);
+            x[k] = (term){type, NULL, bits[k], is_denormal(type, bits[k])};
+        }
+        results_make(item, tested, x);
+        for (uint32_t k = 0; k < values; k++) {
+            expected[k * COUNT + lane] = item->values[k];
+        }
+        for (uint32_t k = 0; k < bools; k++) {
+            truth[k * COUNT + lane] = item->bools[k];
+        }
+    }
+    const red_zone zones[3] = {zone_create(run, (uint64_t)VALUES * COUNT * size, inputs),
+                               zone_create(run, (uint64_t)values * COUNT * size, NULL),
+                               zone_create(run, (uint64_t)(bools + 1) * COUNT, NULL)};
+    ir_run(run, b, COUNT / group, zones, 3, NULL, 0);
+    outputs_check(run, &zones[1], type, expected, values);
+    outputs_check(run, &zones[2], HAL_TYPE_BOOL, truth, bools);
 }
 
 void cases_ir_pairs(case_list *list)
 {
-    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F64};
-    for (uint32_t t = 0; t < 2; t++) {
-        for (uint32_t k = 0; k < OPCODES; k++) {
-            const pair_case tested = {types[t], opcodes[k]};
-            case_add(list, run_pair, &tested, sizeof tested, "ir/pairs(type=%s,first=%s)",
-                     hal_type_name(types[t]), hal_ir_opcode_name(opcodes[k]));
+    static const hal_type types[] = {HAL_TYPE_I32, HAL_TYPE_U32, HAL_TYPE_I64,
+                                     HAL_TYPE_U64, HAL_TYPE_F32, HAL_TYPE_F64};
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+        for (uint32_t first = HAL_IR_ADD; first < HAL_IR_OPCODE_COUNT; first++) {
+            const pair_case tested = {types[t], first};
+            if ((cover_types_of(first) & HAL_TYPE_BIT(types[t])) != 0 && !hal_ir_is_math(first) &&
+                first != HAL_IR_SELECT) {
+                case_add(list, run_pair, &tested, sizeof tested, "ir/pairs(type=%s,first=%s)",
+                         hal_type_name(types[t]), hal_ir_opcode_name(first));
+            }
         }
     }
 }

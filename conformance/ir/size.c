@@ -1,12 +1,21 @@
 /* size.c: kernels that are large: more records than 16 bits count, long chains of operations that
  * need each other, and many values that are alive at once across a barrier. */
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "case/cases.h"
 #include "case/child.h"
 #include "ir/fixture.h"
 
-enum { RECORDS = 70000, PER_STORE = 250, CHAIN = 3000, LIVE = 900 };
+enum {
+    RECORDS = 70000,
+    MOST_RECORDS = 270000,
+    PER_STORE = 250,
+    CHAIN = 3000,
+    LIVE = 900,
+    VARIABLES = 300
+};
 
 /* The kernel of that length, with bindings x and out. */
 typedef hal_ir_builder *(*kernel_builder)(case_run *run, uint32_t length);
@@ -63,16 +72,17 @@ static hal_ir_builder *build_records(case_run *run, uint32_t length)
 /* 500 operations on one number between two stores. */
 static void many_records(case_run *run, const void *parameters)
 {
-    enum { STORES = RECORDS / 2 / PER_STORE };
-    uint32_t expected[STORES] = {0};
+    enum { MOST_STORES = MOST_RECORDS / 2 / PER_STORE };
+    const uint32_t records = *(const uint32_t *)parameters, stores = records / 2 / PER_STORE;
+    uint32_t expected[MOST_STORES] = {0};
     const uint32_t x[1] = {77};
-    for (uint32_t s = 0; s < STORES; s++) {
+    for (uint32_t s = 0; s < stores; s++) {
         expected[s] = s;
         for (uint32_t k = 0; k < PER_STORE; k++) {
             expected[s] = (expected[s] + 12345 + s * PER_STORE + k / 8 * 8) ^ x[0];
         }
     }
-    size_check(run, build_records, RECORDS, x, 1, expected, STORES);
+    size_check(run, build_records, records, x, 1, expected, stores);
 }
 
 static hal_ir_builder *build_chain(case_run *run, uint32_t length)
@@ -147,9 +157,154 @@ static void many_values(case_run *run, const void *parameters)
     size_check(run, build_live, LIVE, x, LIVE * group, expected, group);
 }
 
+/* Variables that are all alive: each adds what it began with to the one before it. */
+static void many_variables(case_run *run, const void *parameters)
+{
+    static hal_ir_value variables[VARIABLES];
+    const uint32_t group = ir_group_of(run);
+    uint32_t *x = case_allocate(run, group, 4), *expected = case_allocate(run, group, 4);
+    hal_ir_builder *b = ir_begin(run, "variables");
+    const hal_ir_memory_id in = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    const hal_ir_value i = hal_ir_global_id(b, 0), loaded = hal_ir_load(b, in, i);
+    for (uint32_t k = 0; k < VARIABLES; k++) {
+        variables[k] = hal_ir_var(b, hal_ir_mul(b, loaded, hal_ir_u32(b, 2 * k + 1)));
+    }
+    hal_ir_for(b, hal_ir_u32(b, 0), hal_ir_u32(b, 2), hal_ir_u32(b, 1));
+    for (uint32_t k = 1; k < VARIABLES; k++) {
+        const hal_ir_value before = hal_ir_get(b, variables[k - 1]);
+        hal_ir_set(b, variables[k], hal_ir_xor(b, hal_ir_get(b, variables[k]), before));
+    }
+    hal_ir_end(b);
+    hal_ir_value sum = hal_ir_u32(b, 0);
+    for (uint32_t k = 0; k < VARIABLES; k++) {
+        sum = hal_ir_add(b, hal_ir_mul(b, sum, hal_ir_u32(b, 3)), hal_ir_get(b, variables[k]));
+    }
+    hal_ir_store(b, out, i, sum);
+    for (uint32_t item = 0; item < group; item++) {
+        uint32_t values[VARIABLES];
+        x[item] = item * 2654435761u + 1;
+        for (uint32_t k = 0; k < VARIABLES; k++) {
+            values[k] = x[item] * (2 * k + 1);
+        }
+        for (uint32_t k = 1; k < 2 * VARIABLES; k++) {
+            const uint32_t place = k % VARIABLES;
+            values[place] ^= place > 0 ? values[place - 1] : 0;
+        }
+        for (uint32_t k = 0; k < VARIABLES; k++) {
+            expected[item] = expected[item] * 3 + values[k];
+        }
+    }
+    const red_zone zones[2] = {zone_create(run, 4ull * group, x),
+                               zone_create(run, 4ull * group, NULL)};
+    ir_run(run, b, 1, zones, 2, NULL, 0);
+    ir_check(run, &zones[1], HAL_TYPE_U32, expected, group, "result");
+}
+
+/* A kernel of which nothing remains, and one without a binding. */
+static void nothing(case_run *run, const void *parameters)
+{
+    hal_ir_builder *empty = ir_begin(run, "empty");
+    ir_run(run, empty, 2, NULL, 0, NULL, 0);
+    hal_ir_builder *b = ir_begin(run, "inside");
+    const hal_ir_memory_id tile = hal_ir_shared(b, "tile", HAL_TYPE_U32, 64);
+    hal_ir_store(b, tile, hal_ir_u32(b, 3), hal_ir_u32(b, 7));
+    hal_ir_barrier(b);
+    ir_run(run, b, 2, NULL, 0, NULL, 0);
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+}
+
+/* All bindings that the device claims and as many shared arrays as a kernel may have. */
+static void most_memories(case_run *run, const void *parameters)
+{
+    enum { ITEMS = 8 };
+    const uint32_t bindings = run->info->max_bindings < HAL_IR_MAX_BINDINGS
+                                  ? run->info->max_bindings
+                                  : HAL_IR_MAX_BINDINGS;
+    hal_ir_memory_id memories[HAL_IR_MAX_BINDINGS], tiles[HAL_IR_MAX_SHARED];
+    red_zone zones[HAL_IR_MAX_BINDINGS];
+    uint32_t x[ITEMS], expected[ITEMS] = {0};
+    char name[16];
+    hal_ir_builder *b = ir_begin(run, "memories");
+    hal_ir_group_size(b, ITEMS, 1, 1);
+    for (uint32_t k = 0; k < bindings; k++) {
+        snprintf(name, sizeof name, "b%u", k);
+        memories[k] = hal_ir_binding(b, name, HAL_TYPE_U32,
+                                     k + 1 < bindings ? HAL_ACCESS_READ : HAL_ACCESS_WRITE);
+    }
+    const hal_ir_value i = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    for (uint32_t k = 0; k < HAL_IR_MAX_SHARED; k++) {
+        snprintf(name, sizeof name, "t%u", k);
+        tiles[k] = hal_ir_shared(b, name, HAL_TYPE_U32, ITEMS);
+        const hal_ir_value seen = hal_ir_load(b, memories[k % (bindings - 1)], i);
+        hal_ir_store(b, tiles[k], i, hal_ir_add(b, seen, hal_ir_u32(b, k)));
+    }
+    hal_ir_barrier(b);
+    const hal_ir_value other = hal_ir_sub(b, hal_ir_u32(b, ITEMS - 1), i);
+    hal_ir_value sum = hal_ir_u32(b, 0);
+    for (uint32_t k = 0; k < HAL_IR_MAX_SHARED; k++) {
+        sum = hal_ir_add(b, hal_ir_mul(b, sum, hal_ir_u32(b, 5)), hal_ir_load(b, tiles[k], other));
+    }
+    hal_ir_store(b, memories[bindings - 1], i, sum);
+    for (uint32_t k = 0; k + 1 < bindings; k++) {
+        for (uint32_t item = 0; item < ITEMS; item++) {
+            x[item] = 1000 * k + item * item;
+        }
+        zones[k] = zone_create(run, sizeof x, x);
+    }
+    zones[bindings - 1] = zone_create(run, sizeof expected, NULL);
+    for (uint32_t item = 0; item < ITEMS; item++) {
+        const uint32_t from = ITEMS - 1 - item;
+        for (uint32_t k = 0; k < HAL_IR_MAX_SHARED; k++) {
+            expected[item] = expected[item] * 5 + 1000 * (k % (bindings - 1)) + from * from + k;
+        }
+    }
+    ir_run(run, b, 1, zones, bindings, NULL, 0);
+    ir_check(run, &zones[bindings - 1], HAL_TYPE_U32, expected, ITEMS, "result");
+}
+
+/* Names are for people: the longest ones, words of languages, and that of the kernel for
+ * another thing are as good as others. out[0] = (x[0] ^ number) + scalar. */
+static void any_names(case_run *run, const void *parameters)
+{
+    static char longest[HAL_IR_MAX_NAME + 1];
+    static const char *const names[][4] = {
+        {longest, longest, "out", "scalar"},  {"kernel", "float", "int", "return"},
+        {"main", "global", "local", "if"},    {"for", "kernel", "restrict", "void"},
+        {"same", "same", "out", "scalar"},    {"_1", "_2", "_", "__"},
+        {"ret", "b32", "reg", "gl_Position"}, {"struct", "half", "auto", "constant"}};
+    memset(longest, 'n', HAL_IR_MAX_NAME);
+    for (uint32_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+        /* hal keeps kernels by all but their names, so each has a number of its own. */
+        const uint32_t x[1] = {50}, scalar = 1000, expected[1] = {(50 ^ (4096 + k)) + 1000};
+        hal_ir_builder *b = ir_begin(run, names[k][0]);
+        hal_ir_group_size(b, 1, 1, 1);
+        const hal_ir_memory_id in = hal_ir_binding(b, names[k][1], HAL_TYPE_U32, HAL_ACCESS_READ);
+        const hal_ir_memory_id out = hal_ir_binding(b, names[k][2], HAL_TYPE_U32, HAL_ACCESS_WRITE);
+        const hal_ir_value added = hal_ir_scalar_value(b, names[k][3], HAL_TYPE_U32);
+        const hal_ir_value zero = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+        const hal_ir_value seen = hal_ir_xor(b, hal_ir_load(b, in, zero), hal_ir_u32(b, 4096 + k));
+        hal_ir_store(b, out, zero, hal_ir_add(b, seen, added));
+        const red_zone zones[2] = {zone_create(run, sizeof x, x),
+                                   zone_create(run, sizeof expected, NULL)};
+        ir_run(run, b, 1, zones, 2, &scalar, sizeof scalar);
+        ir_check(run, &zones[1], HAL_TYPE_U32, expected, 1, names[k][0]);
+    }
+}
+
 void cases_ir_size(case_list *list)
 {
-    case_add(list, many_records, NULL, 0, "ir/size(records=%d)", RECORDS);
+    case_add(list, most_memories, NULL, 0, "ir/size(memories=most)");
+    case_add(list, any_names, NULL, 0, "ir/size(names)");
+    case_add(list, many_variables, NULL, 0, "ir/size(variables=%d)", VARIABLES);
+    case_add(list, nothing, NULL, 0, "ir/size(nothing)");
+    static const uint32_t records[] = {RECORDS, MOST_RECORDS};
+    for (int i = 0; i < 2; i++) {
+        list->level = i == 0 ? CASE_LEVEL_CORE : CASE_LEVEL_STRESS; /* takes too long */
+        case_add(list, many_records, &records[i], sizeof records[i], "ir/size(records=%u)",
+                 records[i]);
+    }
+    list->level = CASE_LEVEL_CORE;
     case_add(list, long_chain, NULL, 0, "ir/size(chain=%d)", CHAIN);
     case_add(list, many_values, NULL, 0, "ir/size(values=%d)", LIVE);
 }

@@ -117,7 +117,8 @@ typedef struct hal_ir_scalar {
  * spliced into kernels or handed to a plugin as an epilogue. */
 #define HAL_IR_FRAGMENT 1u
 
-/* A kernel. The arrays belong to whoever made the kernel and never change. */
+/* A kernel. The arrays belong to whoever made the kernel and never change. Names are for people:
+ * each word of each language may be one. */
 typedef struct hal_ir_kernel {
     uint32_t size;          /* sizeof(hal_ir_kernel) of the maker */
     uint32_t version;       /* HAL_IR_VERSION of the maker */

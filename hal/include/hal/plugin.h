@@ -61,7 +61,7 @@ extern "C" {
  *    host->fail: "expected X, got Y", and what to do. hal puts the plugin's name and the call in
  *    front of it.
  *  - A call that fails leaves no object and keeps nothing, and one that succeeds has no message. A
- *    wait that ends by its limit has none either.
+ *    wait that ends by its limit has none either. Messages and the texts of records are UTF-8.
  *  - Work that fails after `submit` has returned loses the device, see `submit`.
  *
  * The process:
@@ -75,11 +75,12 @@ extern "C" {
  *    raises a floating-point trap that the program has set.
  *  - An entry returns with the signal handlers, the working folder, the locale of the process and
  *    of the thread, the signal mask, the alternate stack and the floating-point environment of its
- *    call, and it is no cancellation point. plugins/kit/guard.h does all of this for a table.
+ *    call, and it is no cancellation point. plugins/kit/guard.h does all of this for a table. A
+ *    signal that the program handles ends no call.
  *  - A plugin leaves alone the descriptors that it did not open, the standard streams too, the
  *    environment variables, the umask, the timers, the priority, the attributes and the limits of
  *    resources of the process, the name, the scheduler and the processors of the threads that call
- *    it, and waits for the processes that it starts.
+ *    it, and waits for the processes that it starts, and for no other ones.
  *  - An entry takes at most 64 KiB of its caller's stack; device_open and kernel_create take more
  *    where a driver's compiler runs in them.
  *
@@ -404,7 +405,7 @@ typedef struct hal_extension_memory_info {
     uint32_t version; /* major in the high half, minor in the low half */
 
     /* Bytes of device memory that are free, and all of them, at the moment. Memory that was
-     * allocated and written is not free. */
+     * allocated and written is not free, and is so again after memory_free. */
     hal_status (*memory_info)(hal_plugin_device *device, uint64_t *free_bytes,
                               uint64_t *total_bytes);
 } hal_extension_memory_info;
