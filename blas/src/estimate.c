@@ -20,16 +20,19 @@ static void add_operand(blas_estimate *made, const blas_matrix *matrix, bool is_
                         bool is_in_place)
 {
     const bool is_complex = blas_type_is_complex(matrix->type);
+    const double stored = (double)matrix->count * (double)matrix->rows * (double)matrix->columns *
+                          (double)blas_type_bytes(matrix->type);
+    const double bytes = stored * (is_expanded && is_complex ? 2 : 1);
+    made->host_bytes += stored;
+    made->device_bytes += bytes;
     if (blas_resident_is_known(matrix)) {
         return;
     }
-    const double bytes = (double)matrix->count * (double)matrix->rows * (double)matrix->columns *
-                         (double)blas_type_bytes(matrix->type) *
-                         (is_expanded && is_complex ? 2 : 1);
     const bool is_copied = matrix->structure == BLAS_GENERAL &&
                            (!is_complex || (!is_expanded && !matrix->is_transposed));
     made->upload_bytes += is_in_place ? 0 : bytes;
-    made->packed_bytes += is_copied ? 0 : bytes;
+    *(is_expanded && is_complex ? &made->expanded_bytes : &made->packed_bytes) +=
+        is_copied ? 0 : bytes;
 }
 
 /* How many times the operations of a batch of small products take, in whole tiles. */
@@ -57,9 +60,12 @@ blas_estimate blas_estimate_of(const blas_call *call, bool is_in_place)
     const size_t size = blas_type_bytes(blas_call_type(call));
     const double result = (double)call->batch * (double)call->m * (double)call->n * (double)size;
     const bool is_triangle = blas_result_triangle(call) != 0;
-    const bool is_copied = !is_in_place || is_triangle || kind >= BLAS_TRMM;
+    const bool is_scaled = beta.im != 0; /* by the host, in a copy */
+    const bool is_copied = !is_in_place || is_triangle || is_scaled || kind >= BLAS_TRMM;
     blas_estimate made = {.download_bytes = is_copied ? result : 0,
-                          .packed_bytes = is_triangle ? result : 0};
+                          .packed_bytes = (is_triangle ? result : 0) + (is_scaled ? result : 0),
+                          .host_bytes = result,
+                          .device_bytes = result};
     made.upload_bytes = !is_copied || (beta.re == 0 && beta.im == 0) ? 0 : result;
     for (int which = 0; which < blas_factors_count(call); which++) {
         const blas_factors factors = blas_factors_of(call, which);

@@ -14,9 +14,13 @@ int64_t blas_panel(int64_t order);
 typedef struct blas_estimate {
     double operations;     /* real multiplications and additions of all products */
     double launches;       /* products */
+    double host_bytes;     /* of operands and results as the host's BLAS reads and writes them */
+    double device_bytes;   /* the same as the device does */
     double upload_bytes;   /* written to the device */
     double download_bytes; /* read from it */
     double packed_bytes;   /* written by the host while it makes operands full */
+    double
+        expanded_bytes; /* written by the host while it makes 2 x 2 matrices of complex numbers */
 } blas_estimate;
 
 /* Counts a valid call with a product on a device that computes on the host's memory, or does not.

@@ -114,6 +114,9 @@ void blas_groups_run(const blas_groups *groups)
     first = 0;
     for (int64_t group = 0; group < groups->count; group++) {
         const int64_t size = integer_at(groups, groups->sizes, group);
+        if (size == 0) {
+            continue;
+        }
         call_begin(groups, group, first, &call);
         const void *const *a = call.a, *const *b = call.b;
         void *const *c = call.c;

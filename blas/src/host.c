@@ -133,7 +133,8 @@ static bool is_by_products(const blas_call *call)
 bool blas_host_has(const blas_call *call)
 {
     pthread_once(&host_once, host_load);
-    return has(is_by_products(call) ? blas_call_product(call, 0).routine : call->routine);
+    return has(is_by_products(call) ? (blas_routine)(BLAS_ROUTINE_sgemm + blas_call_type(call))
+                                    : call->routine);
 }
 
 static bool compute(const blas_call *call)

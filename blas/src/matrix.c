@@ -281,14 +281,39 @@ static void copy_column(const blas_matrix *matrix, int64_t column, char *target)
     blas_number_store(target, matrix->type, column, blas_matrix_get(matrix, column, column));
 }
 
+/* Times a complex number, in double precision. */
+static void scale_pairs_f32(blas_number scale, int64_t count, float *line)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const double re = (double)line[2 * i], im = (double)line[2 * i + 1];
+        line[2 * i] = (float)(re * scale.re - im * scale.im);
+        line[2 * i + 1] = (float)(re * scale.im + im * scale.re);
+    }
+}
+
+static void scale_pairs_f64(blas_number scale, int64_t count, double *line)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const double re = line[2 * i], im = line[2 * i + 1];
+        line[2 * i] = re * scale.re - im * scale.im;
+        line[2 * i + 1] = re * scale.im + im * scale.re;
+    }
+}
+
 static void scale_line(blas_type type, blas_number scale, int64_t count, void *line)
 {
     if (scale.re == 1 && scale.im == 0) {
         return;
     }
-    for (int64_t i = 0; i < count; i++) {
-        const blas_number value = blas_number_load(line, type, i);
-        blas_number_store(line, type, i, blas_number_multiply(value, scale));
+    if (type == BLAS_TYPE_c) {
+        scale_pairs_f32(scale, count, line);
+    } else if (type == BLAS_TYPE_z) {
+        scale_pairs_f64(scale, count, line);
+    } else {
+        for (int64_t i = 0; i < count; i++) {
+            const blas_number value = blas_number_load(line, type, i);
+            blas_number_store(line, type, i, blas_number_multiply(value, scale));
+        }
     }
 }
 

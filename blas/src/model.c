@@ -15,10 +15,15 @@
 
 static const int64_t orders[BLAS_MODEL_POINTS] = {32, 128, 512, 1024};
 
+/* Columns of a thin product, and its order otherwise. */
+#define THIN_COLUMNS 16
+#define THIN_ORDER 1024
+
 /* A longer measurement ends a curve. */
 #define CURVE_SECONDS 0.05
 #define TRANSFER_BYTES (16u << 20)
-#define PACKED_ORDER 512
+#define PACKED_ORDER 1024
+#define PACKED_BYTES ((size_t)PACKED_ORDER * PACKED_ORDER * sizeof(double))
 
 /* A measurement is repeated this often at least, then up to this time, since others may use the
  * machine: the least time counts. */
@@ -84,17 +89,33 @@ static hal_status download(trial *t)
     return hal_queue_read(t->lane->queue, t->a.buffer, 0, t->bytes, t->memory);
 }
 
-static hal_status pack(trial *t)
+/* Calls pack into memory that they allocate, whose pages the kernel may have to make. */
+static hal_status pack_matrix(trial *t, blas_type type, blas_structure structure, bool is_expanded)
 {
     const blas_matrix matrix = {.data = t->memory,
                                 .count = 1,
-                                .type = BLAS_TYPE_d,
-                                .structure = BLAS_SYMMETRIC,
+                                .type = type,
+                                .structure = structure,
                                 .rows = PACKED_ORDER,
                                 .columns = PACKED_ORDER,
                                 .leading = PACKED_ORDER};
-    blas_matrix_pack(&matrix, (blas_number){1, 0}, false, (char *)t->memory + t->bytes);
+    void *packed = malloc(PACKED_BYTES * (is_expanded ? 2 : 1));
+    if (!packed) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    blas_matrix_pack(&matrix, (blas_number){1, 0}, is_expanded, packed);
+    free(packed);
     return HAL_OK;
+}
+
+static hal_status pack(trial *t)
+{
+    return pack_matrix(t, BLAS_TYPE_d, BLAS_SYMMETRIC, false);
+}
+
+static hal_status expand(trial *t)
+{
+    return pack_matrix(t, BLAS_TYPE_c, BLAS_GENERAL, true);
 }
 
 static hal_status time_action(hal_status (*action)(trial *), trial *t, uint64_t *nanoseconds)
@@ -143,18 +164,20 @@ static void trial_destroy(trial *t)
     t->memory = NULL;
 }
 
-static hal_status measure_order(trial *t, bool is_double, int point, blas_measurements *made)
+/* A product of a square matrix and so many columns. */
+static hal_status measure_product(trial *t, bool is_double, int64_t n, int64_t columns,
+                                  uint64_t *device, uint64_t *host)
 {
     static const double double_one = 1, double_zero;
     static const float single_one = 1, single_zero;
-    const int64_t n = orders[point];
     HAL_TRY(trial_create(t, is_double ? HAL_TYPE_F64 : HAL_TYPE_F32, n));
+    t->a.shape[0] = t->c.shape[0] = columns;
     char *memory = t->memory;
     t->call = (blas_call){.routine = is_double ? BLAS_ROUTINE_dgemm : BLAS_ROUTINE_sgemm,
                           .transa = 'N',
                           .transb = 'N',
                           .m = n,
-                          .n = n,
+                          .n = columns,
                           .k = n,
                           .lda = n,
                           .ldb = n,
@@ -165,15 +188,16 @@ static hal_status measure_order(trial *t, bool is_double, int point, blas_measur
                           .a = memory,
                           .b = memory + t->bytes,
                           .c = memory + 2 * t->bytes};
-    return measure(device_product, host_product, t, &made->device[is_double][point],
-                   &made->host[is_double][point]);
+    return measure(device_product, host_product, t, device, host);
 }
 
 /* Both curves of a type end where one takes long. */
 static hal_status measure_curves(trial *t, bool is_double, blas_measurements *made)
 {
     for (int point = 0; point < BLAS_MODEL_POINTS; point++) {
-        const hal_status status = measure_order(t, is_double, point, made);
+        const hal_status status =
+            measure_product(t, is_double, orders[point], orders[point],
+                            &made->device[is_double][point], &made->host[is_double][point]);
         trial_destroy(t);
         HAL_TRY(status);
         const uint64_t device = made->device[is_double][point], host = made->host[is_double][point];
@@ -181,7 +205,11 @@ static hal_status measure_curves(trial *t, bool is_double, blas_measurements *ma
             break;
         }
     }
-    return HAL_OK;
+    const hal_status status =
+        measure_product(t, is_double, THIN_ORDER, THIN_COLUMNS, &made->device_thin[is_double],
+                        &made->host_thin[is_double]);
+    trial_destroy(t);
+    return status;
 }
 
 static hal_status measure_transfers(trial *t, blas_measurements *made)
@@ -192,7 +220,7 @@ static hal_status measure_transfers(trial *t, blas_measurements *made)
         status = measure(upload, download, t, &made->upload, &made->download);
     }
     if (status == HAL_OK) {
-        status = measure(pack, pack, t, &made->pack, &made->pack);
+        status = measure(pack, expand, t, &made->pack, &made->expand);
     }
     trial_destroy(t);
     return status;
@@ -248,6 +276,15 @@ static double curve_at(const uint64_t curve[BLAS_MODEL_POINTS], double operation
     return x0 > 0 ? y0 * operations / x0 : 0;
 }
 
+/* Products of a number of operations each, or the time of reading operands, if that is longer. */
+static double products_at(const uint64_t curve[BLAS_MODEL_POINTS], double operations, double count,
+                          uint64_t thin, double operand_matrices)
+{
+    const double computed = count * curve_at(curve, operations / count);
+    const double read = (double)thin * operand_matrices;
+    return computed > read ? computed : read;
+}
+
 blas_times blas_model_times(const blas_call *call)
 {
     pthread_mutex_lock(&lock);
@@ -261,13 +298,18 @@ blas_times blas_model_times(const blas_call *call)
         return (blas_times){0, 0};
     }
     const blas_estimate e = blas_estimate_of(call, blas_lane_is_in_place());
-    const double packed = (double)PACKED_ORDER * PACKED_ORDER * sizeof(double);
     blas_times times;
-    times.device = e.launches * curve_at(m->device[is_double], e.operations / e.launches) +
+    const double thin =
+        (double)THIN_ORDER * THIN_ORDER * (is_double ? sizeof(double) : sizeof(float));
+    times.device = products_at(m->device[is_double], e.operations, e.launches,
+                               m->device_thin[is_double], e.device_bytes / thin) +
                    (double)m->upload * e.upload_bytes / TRANSFER_BYTES +
                    (double)m->download * e.download_bytes / TRANSFER_BYTES +
-                   (double)m->pack * e.packed_bytes / packed;
-    const double batch = (double)call->batch;
-    times.host = batch * curve_at(m->host[is_double], blas_call_operations(call) / batch);
+                   (double)m->pack * e.packed_bytes / PACKED_BYTES +
+                   (double)m->expand * e.expanded_bytes / (2 * PACKED_BYTES);
+    const bool is_3m =
+        call->routine == BLAS_ROUTINE_cgemm3m || call->routine == BLAS_ROUTINE_zgemm3m;
+    times.host = products_at(m->host[is_double], blas_call_operations(call) * (is_3m ? 0.75 : 1),
+                             (double)call->batch, m->host_thin[is_double], e.host_bytes / thin);
     return times;
 }

@@ -11,7 +11,8 @@
  * sizes in model.c. */
 typedef struct blas_measurements {
     uint64_t device[2][BLAS_MODEL_POINTS], host[2][BLAS_MODEL_POINTS];
-    uint64_t upload, download, pack;
+    uint64_t device_thin[2], host_thin[2]; /* of products of which one operand is long */
+    uint64_t upload, download, pack, expand;
 } blas_measurements;
 
 /* Reads or writes the times of a device with the host's BLAS, its threads as the environment sets
