@@ -79,9 +79,9 @@ const ops_tuning ops_tuning_gpu = {
              .min_cached_loads = 64,
              .stores_by_parts = true,
              .softmax_is_online = true},
-    /* Some drivers' copies reach a quarter of a kernel's rate. */
     /* Estimated: the weights fit a compute unit's first cache. No GPU has measured it. */
     .recurrent = {.max_hidden = 128, .max_products = 1 << 22},
+    /* Some drivers' copies reach a quarter of a kernel's rate. */
     .convolution = {.image_bytes = 64 << 20},
     .scan = {.shares_lines = true,
              .min_shared_length = 64,

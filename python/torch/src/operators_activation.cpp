@@ -17,10 +17,21 @@ constexpr double TANH_CUBE = 0.044715;
 constexpr double LOG_LEAST =
     -100; // PyTorch's bound of the logarithms of binary_cross_entropy
 
+// The first operand's own type decides: a float argument would promote integers.
 void require_float(const Call &c) {
-  if (!hal_type_is_float(c.common())) {
+  if (!c10::isFloatingType(c.tensor(0).scalar_type())) {
     throw Unsupported("an activation of integers");
   }
+}
+
+// Number `index` of the arguments in the type of x, which PyTorch truncates for integers.
+double number_of_type(const Call &c, size_t index, const Array &x) {
+  const double number = c.number(index);
+  if (x.type() == HAL_TYPE_BOOL ||
+      (!hal_type_is_float(x.type()) && !hal_type_is_signed(x.type()) && number < 0)) {
+    throw Unsupported("a bound that the type lacks");
+  }
+  return hal_type_is_float(x.type()) ? number : std::trunc(number);
 }
 
 // ---- Activations ----
@@ -32,8 +43,9 @@ Results threshold_backward(const Call &c) {
 }
 
 Results threshold(const Call &c) {
-  require_float(c);
-  return {where(less_equal(c[0], c.number(1)), c.number(2), c[0])};
+  const Array x = c.plain(0);
+  const double bound = number_of_type(c, 1, x), value = number_of_type(c, 2, x);
+  return {where(less_equal(x, bound), value, x)};
 }
 
 Results tanh_backward(const Call &c) { return {c[0] * (1 - square(c[1]))}; }
@@ -143,8 +155,8 @@ elu_backward(const Call &c) // g, alpha, scale, input_scale, is_result, x or y
 }
 
 Results hardtanh(const Call &c) {
-  require_float(c);
-  return {minimum(maximum(c[0], c.number(1)), c.number(2))};
+  const Array x = c.plain(0);
+  return {minimum(maximum(x, number_of_type(c, 1, x)), number_of_type(c, 2, x))};
 }
 
 Results hardtanh_backward(const Call &c) {
@@ -455,7 +467,7 @@ Results nll_loss2d_backward(
 const Operator TABLE[] = {
     {"relu relu_ relu.out", Types::SINGLE, relu},
     {BACKWARD("threshold_backward"), Types::SINGLE, threshold_backward},
-    {FORMS("threshold"), Types::SINGLE, threshold},
+    {FORMS("threshold"), Types::PLAIN, threshold},
     {BACKWARD("tanh_backward"), Types::COMMON, tanh_backward},
     {BACKWARD("sigmoid_backward"), Types::COMMON, sigmoid_backward},
     {FORMS("gelu"), Types::COMMON, gelu},
@@ -470,7 +482,7 @@ const Operator TABLE[] = {
     {BACKWARD("leaky_relu_backward"), Types::COMMON, leaky_relu_backward},
     {FORMS("elu"), Types::COMMON, elu},
     {BACKWARD("elu_backward"), Types::COMMON, elu_backward},
-    {FORMS("hardtanh"), Types::SINGLE, hardtanh},
+    {FORMS("hardtanh"), Types::PLAIN, hardtanh},
     {BACKWARD("hardtanh_backward"), Types::SINGLE, hardtanh_backward},
     {FORMS("hardsigmoid"), Types::COMMON, hardsigmoid},
     {BACKWARD("hardsigmoid_backward"), Types::COMMON, hardsigmoid_backward},

@@ -225,3 +225,20 @@ def test_out_forms(strict):
         torch.mul(h, h, out=torch.empty(4, 5, device=DEVICE, dtype=torch.int32))
     with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
         h[0].add_(h)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.uint8, torch.float16], ids=str)
+@pytest.mark.parametrize("function", [
+    lambda x: torch.nn.functional.hardtanh(x, 1.5, 3.7), lambda x: torch.nn.functional.hardtanh(x, 0, 2),
+    lambda x: torch.nn.functional.threshold(x, 1.5, 20.7)])
+def test_bounds_take_the_type(function, dtype, strict):
+    x = torch.arange(0, 8).to(dtype)
+    result = function(x.to(DEVICE))
+    assert result.dtype == dtype and result.cpu().equal(function(x))
+
+
+@pytest.mark.parametrize("function", [torch.nn.functional.leaky_relu, torch.nn.functional.hardshrink,
+                                      torch.nn.functional.hardtanh])
+def test_activations_refuse_what_the_processor_refuses(function):
+    with pytest.raises(RuntimeError):
+        function(torch.tensor([True]).to(DEVICE))
