@@ -37,8 +37,8 @@ HAL_API hal_status ops_context_create(hal_queue *queue, HAL_OUT ops_context **co
 
 /* Which kernels a context compiles for a shape that it has not met. Results have the same bits. */
 typedef enum ops_kernel_choice {
-    OPS_KERNELS_AUTO,    /* general ones where compilations are slow, until their calls have cost as
-                            much more as one compilation: docs/kernel-classes.md */
+    OPS_KERNELS_AUTO,    /* general ones for new shapes, until their calls have cost as much more as
+                            one compilation: docs/kernel-classes.md */
     OPS_KERNELS_GENERAL, /* those of the shape's class, which other shapes share */
     OPS_KERNELS_SPECIAL  /* those of the shape, which take less time */
 } ops_kernel_choice;

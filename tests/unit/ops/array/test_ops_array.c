@@ -581,7 +581,7 @@ static void wrong_calls_are_refused(void **state)
     nothing(ops_array_unary((ops_unary_function)1000, x), "got 1000");
     nothing(ops_array_where(x, x, x), "got f32, f32 and f32");
     nothing(ops_matmul(x, y), "got f32[3, 4] and f32[5, 4]");
-    nothing(ops_matmul(i, i), "of one float type");
+    nothing(ops_matmul(i, i), "of one type of numbers");
     nothing(ops_array_matmul(x, x, 77), "got 77");
     nothing(ops_reduce_sum(x, 2), "expected -2 to 1 for f32[3, 4], got 2");
     nothing(ops_array_softmax(0, i), "expected a float type, got i32");
