@@ -85,6 +85,7 @@ static const struct {
     {"ops/convolution", CASE_LEVEL_OPS, cases_ops_convolution},
     {"ops/resize", CASE_LEVEL_OPS, cases_ops_resize},
     {"ops/pooling", CASE_LEVEL_OPS, cases_ops_pooling},
+    {"ops/adaptive_pooling", CASE_LEVEL_OPS, cases_ops_adaptive_pooling},
     {"ops/normalisation", CASE_LEVEL_OPS, cases_ops_normalisation},
     {"ops/statistics", CASE_LEVEL_OPS, cases_ops_statistics},
     {"ops/complex", CASE_LEVEL_OPS, cases_ops_complex},

@@ -83,6 +83,7 @@ void cases_ops_convolution(case_list *list);
 void cases_ops_resize(case_list *list);
 void cases_ops_windows(case_list *list);
 void cases_ops_pooling(case_list *list);
+void cases_ops_adaptive_pooling(case_list *list);
 void cases_ops_normalisation(case_list *list);
 void cases_ops_statistics(case_list *list);
 void cases_ops_complex(case_list *list);

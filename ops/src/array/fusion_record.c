@@ -5,6 +5,7 @@
 #include "matmul_record.h"
 
 #include "kernels/fold.h"
+#include "kernels/pool.h"
 #include "kernels/reduce.h"
 
 #include <ops/index.h>
@@ -263,6 +264,8 @@ static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expressio
         return ops_unfold(plan->context, anchor->form, x, &plan->inputs[1]->view, y);
     case OPS_OPERATION_DEPTHWISE:
         return record_depthwise(plan, y);
+    case OPS_OPERATION_POOL:
+        return ops_pool_windows(plan->context, anchor->form, x, y);
     case OPS_OPERATION_ATTENTION:
         return record_attention(plan, y);
     case OPS_OPERATION_DEQUANTISE:

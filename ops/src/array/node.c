@@ -1,6 +1,8 @@
 /* Nodes, see node.h. */
 #include "node.h"
 
+#include "kernels/pool.h"
+
 #include <ops/gemm.h>
 #include <ops/pointwise.h>
 #include <ops/windows.h>
@@ -426,6 +428,7 @@ uint32_t ops_node_form_bytes(const ops_array *node)
 {
     return node->operation == OPS_OPERATION_UNFOLD      ? sizeof(ops_unfold_places)
            : node->operation == OPS_OPERATION_DEPTHWISE ? sizeof(ops_depthwise_options)
+           : node->operation == OPS_OPERATION_POOL      ? sizeof(ops_pool_form)
            : node->operation == OPS_OPERATION_UPDATE    ? sizeof(ops_tensor)
                                                         : sizeof(ops_quantised_form);
 }
@@ -451,6 +454,7 @@ const char *ops_node_operation_name(const ops_array *node)
         [OPS_OPERATION_ATTENTION] = "attention",
         [OPS_OPERATION_UNFOLD] = "unfold",
         [OPS_OPERATION_DEPTHWISE] = "depthwise",
+        [OPS_OPERATION_POOL] = "pool",
         [OPS_OPERATION_DEQUANTISE] = "dequantise",
         [OPS_OPERATION_UPDATE] = "update",
         [OPS_OPERATION_VIEW] = "view",

@@ -72,6 +72,7 @@ typedef enum ops_operation {
     OPS_OPERATION_UNFOLD,     /* of operand 0, with operand 1 outside; `form`: ops_unfold_places */
     OPS_OPERATION_DEPTHWISE,  /* of operand 0 with weights 1 and a bias 2, which may be missing;
                               * `form`: ops_depthwise_options; `function`: 1 with channels last */
+    OPS_OPERATION_POOL,       /* of operand 0; `form`: ops_pool_form */
     OPS_OPERATION_DEQUANTISE, /* of values, scales and perhaps zeros; `form`: ops_quantised_form */
     OPS_OPERATION_UPDATE,     /* of operand 0; operand 1 in place of `form`, an ops_tensor */
 

@@ -1,5 +1,7 @@
 /* Pooling: maxima and sums of slices, or of views of windows. */
 #include "convolution.h"
+#include "kernels/pool.h"
+#include "pooling.h"
 
 #include <ops/pooling.h>
 #include <ops/shape.h>
@@ -205,10 +207,72 @@ static ops_array *maxima_with_places(const pool_form *p, ops_array *x, ops_array
     return best;
 }
 
+/* Whether any window reaches beyond x. */
+static bool is_padded(const pool_form *p)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < p->f.rank; i++) {
+        const int64_t needed =
+            (p->f.places[i] - 1) * p->f.stride[i] + (p->f.window[i] - 1) * p->f.dilation[i] + 1;
+        found |= p->f.before[i] > 0 || needed - p->f.before[i] > p->f.length[i];
+    }
+    return found;
+}
+
+/* Long windows are pooled at once if they read each element this often at most: along one axis
+ * after the other they would be read less. */
+#define MOST_READS 4
+
+/* Whether the device pools such windows by one kernel that tests coordinates. Others are slices,
+ * whose kernel also computes what is before and after it. */
+static bool is_at_once(const pool_form *p, const ops_array *x)
+{
+    const int64_t volume = ops_convolution_volume(&p->f, p->f.window);
+    const int64_t places = ops_convolution_volume(&p->f, p->f.places);
+    const bool is_short = volume <= MAX_SLICES;
+    bool fits =
+        volume <= OPS_POOL_ELEMENTS &&
+        (is_short ? is_padded(p)
+                  : places <= MOST_READS * ops_convolution_volume(&p->f, p->f.length) / volume);
+    for (uint32_t i = 0; i < p->f.rank; i++) {
+        fits = fits && p->f.dilation[i] <= INT32_MAX / OPS_POOL_ELEMENTS;
+    }
+    return fits && x->owner->context->tuning->convolution.pools_at_once;
+}
+
+static ops_array *pool_at_once(const pool_form *p, ops_array *x)
+{
+    int64_t shape[OPS_MAX_RANK] = {x->view.shape[0], x->view.shape[1]};
+    ops_pool_form form;
+    ops_result result;
+    memset(&form, 0, sizeof form); /* a part of the key */
+    form.rank = p->f.rank;
+    form.divisor = p->kind == OPS_POOL_MAX ? OPS_POOL_MAXIMA
+                   : !is_padded(p)         ? OPS_POOL_VOLUME
+                   : p->counts_padding     ? OPS_POOL_COUNTED
+                                           : OPS_POOL_INSIDE;
+    form.least = p->kind == OPS_POOL_MAX ? ops_compose_least(x->view.type) : 0;
+    memcpy(form.window, p->f.window, form.rank * sizeof *form.window);
+    memcpy(form.stride, p->f.stride, form.rank * sizeof *form.stride);
+    memcpy(form.dilation, p->f.dilation, form.rank * sizeof *form.dilation);
+    memcpy(form.before, p->f.before, form.rank * sizeof *form.before);
+    memcpy(form.counted, p->counted, form.rank * sizeof *form.counted);
+    memcpy(shape + 2, p->f.places, form.rank * sizeof *shape);
+    ops_result_like(x, &result);
+    result.rank = form.rank + 2;
+    result.shape = shape;
+    result.form = &form;
+    result.form_bytes = sizeof form;
+    return ops_defer("ops_array_pool", OPS_OPERATION_POOL, 0, &x, 1, &result);
+}
+
 static ops_array *pool(const pool_form *p, ops_array *x, ops_array **places)
 {
     const hal_type type = x->view.type;
     const ops_convolution_form *f = &p->f;
+    if (!places && is_at_once(p, x)) {
+        return pool_at_once(p, x);
+    }
     x = pool_pad(p, x);
     if (!x) {
         return NULL;
@@ -257,26 +321,27 @@ ops_array *ops_array_pool(ops_pool_kind kind, const ops_pool_options *options, o
     return results[0];
 }
 
-/* Adds each dy to the element of its place, in an array of zeros. */
-static ops_array *gradient_of_maxima(const pool_form *p, ops_array *dy, ops_array *places)
+ops_array *ops_pool_scatter(const char *function, uint32_t rank, const int64_t *lengths,
+                            ops_array *dy, ops_array *places)
 {
-    const ops_convolution_form *f = &p->f;
-    const int64_t images = dy->view.shape[0], channels = dy->view.shape[1];
-    int64_t shape[OPS_MAX_RANK] = {images, channels};
+    int64_t shape[OPS_MAX_RANK] = {dy->view.shape[0], dy->view.shape[1]};
+    int64_t flat[3] = {shape[0], shape[1], 1}, picked[3] = {shape[0], shape[1], 1};
     char text[2][OPS_TEXT_BYTES];
-    memcpy(shape + 2, f->length, f->rank * sizeof *shape);
     if (!ops_same_shape(&dy->view, &places->view) || places->view.type != HAL_TYPE_I64) {
-        ops_invalid("%s: places: expected those of the pooling, for dy %s, got %s", f->function,
+        ops_invalid("%s: places: expected those of the pooling, for dy %s, got %s", function,
                     ops_describe(&dy->view, text[0]), ops_describe(&places->view, text[1]));
         return NULL;
     }
-    const int64_t flat[3] = {images, channels, ops_convolution_volume(f, f->length)};
-    const int64_t picked[3] = {images, channels, ops_convolution_volume(f, f->places)};
+    for (uint32_t i = 0; i < rank; i++) {
+        shape[i + 2] = lengths[i];
+        flat[2] *= lengths[i];
+        picked[2] *= dy->view.shape[i + 2];
+    }
     ops_array *zeros = ops_array_full(dy->owner->context, dy->view.type, 3, flat, 0);
     ops_array *dx =
         ops_array_scatter(OPS_SCATTER_ADD, 2, zeros, ops_array_reshape(places, 3, picked),
                           ops_array_reshape(dy, 3, picked));
-    return dx ? ops_array_reshape(dx, f->rank + 2, shape) : NULL;
+    return dx ? ops_array_reshape(dx, rank + 2, shape) : NULL;
 }
 
 /* The sums of dy over the windows that each element of x is in: dy over its counts with zeros
@@ -329,8 +394,9 @@ static ops_array *gradient(const pool_form *p, ops_array *dy, ops_array *places)
         }
         return NULL;
     }
-    ops_array *dx =
-        p->kind == OPS_POOL_MAX ? gradient_of_maxima(p, dy, places) : gradient_of_averages(p, dy);
+    ops_array *dx = p->kind == OPS_POOL_MAX
+                        ? ops_pool_scatter(f->function, f->rank, f->length, dy, places)
+                        : gradient_of_averages(p, dy);
     return ops_convolution_channels_last(f, dx);
 }
 
@@ -347,81 +413,4 @@ ops_array *ops_array_pool_gradient(ops_pool_kind kind, const ops_pool_options *o
     const hal_status status =
         pool_begin(function, kind, options, dy->view.rank - 2, dy->view.type, lengths, &p);
     return ops_compose_end(arrays, status == HAL_OK ? gradient(&p, dy, places) : NULL);
-}
-
-/* One axis whose windows are of one length. */
-static ops_array *adapt_evenly(ops_pool_kind kind, uint32_t axis, int64_t count, ops_array *x)
-{
-    const int64_t size = x->view.shape[axis] / count;
-    x = ops_array_windows(x, (int32_t)axis, size, size, 1);
-    return ops_array_reduce(kind == OPS_POOL_MAX ? OPS_REDUCE_MAX : OPS_REDUCE_MEAN, -1, 0, x);
-}
-
-/* One axis: the elements of each window, as many as the longest has. Those that a window does not
- * have are the first one again, which changes no maximum, or 0. */
-static ops_array *adapt_axis(ops_pool_kind kind, uint32_t axis, int64_t count, ops_array *x)
-{
-    const int64_t length = x->view.shape[axis], most = length / count + 2, total = count * most;
-    const uint32_t rank = x->view.rank;
-    ops_context *context = x->owner->context;
-    int64_t shape[OPS_MAX_RANK];
-    ops_array *lines = ops_compose_count(context, 2, 0, count, 0, length);
-    ops_array *divisor = lines ? ops_compose_scalar(lines, (double)count) : NULL;
-    ops_array *start = ops_div(lines, divisor);
-    ops_array *end = ops_div(ops_add_scalar(lines, (double)(length + count - 1)), divisor);
-    ops_array *at = ops_add(start, ops_compose_count(context, 2, 1, most, 0, 1));
-    ops_array *missing = kind == OPS_POOL_MAX ? start : ops_compose_scalar(start, -1);
-    at = ops_array_where(ops_lt(at, end), at, missing);
-    at = at ? ops_array_reshape(at, 1, &total) : NULL;
-    ops_compose_shape(x, shape);
-    for (uint32_t i = rank; i > axis + 1; i--) {
-        shape[i] = shape[i - 1];
-    }
-    shape[axis] = count;
-    shape[axis + 1] = most;
-    x = ops_array_gather((int32_t)axis, x, at);
-    x = x ? ops_array_reshape(x, rank + 1, shape) : NULL;
-    x = ops_array_reduce(kind == OPS_POOL_MAX ? OPS_REDUCE_MAX : OPS_REDUCE_SUM, (int32_t)axis + 1,
-                         0, x);
-    if (kind == OPS_POOL_MAX || !x) {
-        return x;
-    }
-    for (uint32_t i = 0; i < rank; i++) {
-        shape[i] = i == axis ? count : 1;
-    }
-    ops_array *counts = ops_compose_cast(x->view.type, ops_sub(end, start));
-    return counts ? ops_div(x, ops_array_reshape(counts, rank, shape)) : NULL;
-}
-
-ops_array *ops_array_adaptive_pool(ops_pool_kind kind, const int64_t *places, int channels_last,
-                                   ops_array *x)
-{
-    const char *function = "ops_array_adaptive_pool";
-    ops_arrays *arrays = ops_compose_begin(function, &x, 1);
-    if (!arrays) {
-        return NULL;
-    }
-    const hal_type type = x->view.type;
-    const uint32_t rank = x->view.rank, first = channels_last ? 1 : 2;
-    bool fits = places && rank >= 3 && rank <= OPS_MAX_SPATIAL + 2 &&
-                (uint32_t)kind < OPS_POOL_KIND_COUNT && type != HAL_TYPE_BOOL &&
-                (kind == OPS_POOL_MAX || hal_type_is_float(type));
-    for (uint32_t i = 0; fits && i < rank - 2; i++) {
-        const int64_t length = x->view.shape[first + i];
-        fits = places[i] > 0 && places[i] <= INT32_MAX && length > 0 && length <= INT32_MAX;
-    }
-    if (!fits) {
-        char text[OPS_TEXT_BYTES];
-        ops_invalid(
-            "%s: x, places: expected numbers with 1 to %u spatial axes, averages of floats, "
-            "and 1 to 2^31 - 1 places along each, got %s",
-            function, OPS_MAX_SPATIAL, ops_describe(&x->view, text));
-        return ops_compose_end(arrays, NULL);
-    }
-    ops_array *y = kind == OPS_POOL_MAX ? x : ops_compose_cast(ops_compose_sum_type(type), x);
-    for (uint32_t i = 0; y && i < rank - 2; i++) {
-        y = y->view.shape[first + i] % places[i] == 0 ? adapt_evenly(kind, first + i, places[i], y)
-                                                      : adapt_axis(kind, first + i, places[i], y);
-    }
-    return ops_compose_end(arrays, y ? ops_compose_cast(type, y) : NULL);
 }

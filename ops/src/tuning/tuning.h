@@ -207,8 +207,9 @@ typedef struct ops_sort_tuning {
 typedef struct ops_convolution_tuning {
     uint64_t image_bytes; /* most windows of several images in one product */
     bool pads_by_copies;  /* tests of coordinates cost more than a fill and a copy */
-    bool bakes_steps;     /* depthwise: neighbours at known distances share an address */
-    int64_t min_line;     /* depthwise, channels first: shorter lines have channels last between */
+    bool pools_at_once; /* windows that are long or reach beyond x by one kernel (kernels/pool.c) */
+    bool bakes_steps;   /* depthwise: neighbours at known distances share an address */
+    int64_t min_line;   /* depthwise, channels first: shorter lines have channels last between */
 } ops_convolution_tuning;
 
 /* Attention (attention/attention.c). */
