@@ -1,12 +1,13 @@
 """Random eager programs on halyard and NumPy, and the time of one call.
 
-    python programs.py [--small 100] [--large 20] [--seed 1] [--turns 7]
+    python programs.py [--small 100] [--large 20] [--seed 1] [--turns 7] [--warm 0.5]
 
 A program is a list of 6 to 20 operations on float32 arrays: most of them elementwise, with
 reductions, views, products and choices, ended by a sum that is read. Both libraries run the same
-program on the same numbers, in turns; a time is the least of the turns. Small programs have arrays
-of 16 to 10,000 elements, large ones of 10^6 to 4 * 10^6. Prints the programs, worst first, and the
-geometric means of NumPy's time over halyard's.
+program on the same numbers, in turns; a time is the least of the turns. Halyard runs it for
+`--warm` seconds before, since it compiles the kernels of a new program in the background. Small
+programs have arrays of 16 to 10,000 elements, large ones of 10^6 to 4 * 10^6. Prints the programs,
+worst first, and the geometric means of NumPy's time over halyard's.
 """
 import argparse
 import math
@@ -66,8 +67,11 @@ def run(xp, program, inputs):
     return float(xp.sum(xp.tanh(values[-1])))
 
 
-def measured(function, seconds):
-    """A function that measures one call over about `seconds`; as many seconds go before."""
+def measured(function, seconds, warm=0):
+    """A function that measures one call over about `seconds`; as many, and `warm`, go before."""
+    start = time.perf_counter()
+    while time.perf_counter() - start < warm:
+        function()
     start, calls = time.perf_counter(), 0
     while time.perf_counter() - start < seconds or calls < 3:
         function()
@@ -81,7 +85,7 @@ def measured(function, seconds):
     return measure
 
 
-def compare(program, shape, seed, turns):
+def compare(program, shape, seed, turns, warm):
     """Seconds of halyard and of NumPy."""
     numbers = numpy.random.default_rng(seed).standard_normal((3,) + shape, dtype=numpy.float32)
     ours = [hx.asarray(a) for a in numbers]
@@ -89,13 +93,13 @@ def compare(program, shape, seed, turns):
     a, b = run(hx, program, ours), run(numpy, program, theirs)
     if not math.isclose(a, b, rel_tol=1e-3, abs_tol=1e-3 * math.sqrt(numbers[0].size)):
         raise SystemExit(f"results differ: {a} and {b} of {program}")
-    first = measured(lambda: run(hx, program, ours), 0.01)
+    first = measured(lambda: run(hx, program, ours), 0.01, warm)
     second = measured(lambda: run(numpy, program, theirs), 0.01)
     times = [(first(), second()) for _ in range(turns)]
     return min(t[0] for t in times), min(t[1] for t in times)
 
 
-def programs(name, count, seed, small, turns):
+def programs(name, count, seed, small, turns, warm):
     found = []
     for number in range(count):
         rng = random.Random(f"{seed} {name} {number}")
@@ -105,7 +109,7 @@ def programs(name, count, seed, small, turns):
             columns = int(2 ** rng.uniform(6, 12))
             rows = int(10 ** 6 * rng.uniform(1, 4) / columns) + 1
         program = steps(rng, small)
-        ours, theirs = compare(program, (rows, columns), number, turns)
+        ours, theirs = compare(program, (rows, columns), number, turns, warm)
         found.append((theirs / ours, rows, columns, ours, theirs, program))
     found.sort(key=lambda f: f[0])
     print(f"{name}: NumPy's time over halyard's, worst first; microseconds")
@@ -142,13 +146,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     for name, value in (("small", 100), ("large", 20), ("seed", 1), ("turns", 7)):
         parser.add_argument("--" + name, type=int, default=value)
+    parser.add_argument("--warm", type=float, default=0.5)
     options = parser.parse_args()
     numpy.seterr(all="ignore")
     overhead(options.turns)
     if options.small:
-        programs("small", options.small, options.seed, True, options.turns)
+        programs("small", options.small, options.seed, True, options.turns, options.warm)
     if options.large:
-        programs("large", options.large, options.seed, False, options.turns)
+        programs("large", options.large, options.seed, False, options.turns, options.warm)
 
 
 if __name__ == "__main__":
