@@ -260,6 +260,23 @@ const sanitize_fault sanitize_faults[] = {
      .wrong = "70000.0",
      .words = {"store of a finite number that becomes NaN or infinity", "(store h[",
                "shared array \"h\"", "value 70000"}},
+    {.name = "nan/wide_store_beyond_f16",
+     .check = "nan",
+     .text = "shared h f16 256\n" IDS "%v = load f32 x[%i]\n%n = constant f32 @\n"
+             "%d = mul f32 %v, %n\n%m = mul u32 %l, %c2\n%p = pack f32x2 %v, %d\n"
+             "store h[%m], %p\nbarrier\n%w = load f32 h[%l]\nstore y[%i], %w\n",
+     .right = "60000.0",
+     .wrong = "70000.0",
+     .words = {"store of a finite number that becomes NaN or infinity", "(store h[",
+               "shared array \"h\"", "value 70000"}},
+    {.name = "nan/wide_store_of_an_infinity",
+     .check = "nan",
+     .text = IDS "%v = load u32 z[%i]\n%x = cast f32 %v\n%k = sub f32 %x, %f1\n"
+                 "%q = @ f32 %x, %k\n%m = mul u32 %l, %c2\n%p = pack f32x2 %x, %q\n"
+                 "%in = eq bool %g, %c0\nstore y[%m], %p if %in\n",
+     .right = "mul",
+     .wrong = "div",
+     .words = {"NaN or infinity from finite operands", " = div f32 %", "result inf, of 1 and 0"}},
     {.name = "nan/quotient_that_is_stored",
      .check = "nan",
      .text = IDS "%v = load f32 x[%i]\n%z = sub f32 %v, %f1\n%q = div f32 %v, %z\n"

@@ -343,27 +343,44 @@ static void origin_report(hal_ir_instrumentation *s, const hal_ir_value *facts)
     }
 }
 
+/* Whether a finite number is not finite in memory of the type. */
+static hal_ir_value element_is_lost(hal_ir_instrumentation *s, const hal_ir_value *facts,
+                                    hal_type type, hal_ir_value element)
+{
+    hal_ir_builder *b = s->b;
+    const hal_ir_value kept = hal_ir_append(b, (hal_ir_record){.opcode = HAL_IR_NARROW,
+                                                               .type = HAL_TYPE_F32,
+                                                               .width = 1,
+                                                               .a = s->rewrite.values[element],
+                                                               .b = HAL_IR_NONE,
+                                                               .c = HAL_IR_NONE,
+                                                               .d = HAL_IR_NONE,
+                                                               .aux = type});
+    return hal_ir_and(b, facts[element * FACTS + FINITE], hal_ir_not(b, is_finite(b, kept)));
+}
+
+/* Of a vector those elements are checked that were packed. */
 static void store_check(hal_ir_instrumentation *s, const hal_ir_value *facts)
 {
     hal_ir_builder *b = s->b;
     const hal_ir_record *record = &s->from->records[s->index];
     const hal_type type = s->from->memories[record->aux].type;
-    if (!hal_type_is_narrow_float(type) || record->width != 1 ||
-        facts[record->c * FACTS + FINITE] == HAL_IR_NONE) {
-        return;
+    hal_ir_value wrong = HAL_IR_NONE, value = HAL_IR_NONE;
+    for (uint32_t i = 0; hal_type_is_narrow_float(type) && i < record->width; i++) {
+        const hal_ir_value element =
+            record->width == 1 ? record->c : packed_element(s->from, record->c, i);
+        if (element == HAL_IR_NONE || facts[element * FACTS + FINITE] == HAL_IR_NONE) {
+            continue;
+        }
+        const hal_ir_value is_lost = element_is_lost(s, facts, type, element);
+        const hal_ir_value one = s->rewrite.values[element];
+        value = value == HAL_IR_NONE ? one : hal_ir_select(b, is_lost, one, value);
+        wrong = wrong == HAL_IR_NONE ? is_lost : hal_ir_or(b, wrong, is_lost);
     }
-    const hal_ir_value kept = hal_ir_append(b, (hal_ir_record){.opcode = HAL_IR_NARROW,
-                                                               .type = HAL_TYPE_F32,
-                                                               .width = 1,
-                                                               .a = s->record.c,
-                                                               .b = HAL_IR_NONE,
-                                                               .c = HAL_IR_NONE,
-                                                               .d = HAL_IR_NONE,
-                                                               .aux = type});
-    const hal_ir_value wrong =
-        hal_ir_and(b, facts[record->c * FACTS + FINITE], hal_ir_not(b, is_finite(b, kept)));
-    hal_ir_report_fault(s, HAL_IR_FAULT_STORE, hal_ir_and_maybe(b, wrong, s->record.b), record->aux,
-                        s->record.a, s->record.c, HAL_IR_NONE);
+    if (wrong != HAL_IR_NONE) {
+        hal_ir_report_fault(s, HAL_IR_FAULT_STORE, hal_ir_and_maybe(b, wrong, s->record.b),
+                            record->aux, s->record.a, value, HAL_IR_NONE);
+    }
 }
 
 static void nan_after(hal_ir_instrumentation *s, hal_ir_value *facts, hal_ir_value value)

@@ -166,7 +166,8 @@ static void text_add_values(hal_text *text, const hal_ir_kernel *built, const ha
     } else if (site->fault == HAL_IR_FAULT_INDEX) {
         hal_text_add(text, ", exactly ");
         hal_ir_add_value_text(text, HAL_TYPE_I64, report->values[0]);
-    } else if (record->opcode == HAL_IR_STORE && record->width == 1) {
+    } else if (record->opcode == HAL_IR_STORE &&
+               (record->width == 1 || site->fault == HAL_IR_FAULT_STORE)) {
         hal_text_add(text, ", value ");
         hal_ir_add_value_text(text, built->records[record->c].type, report->values[0]);
     } else if (site->memory == HAL_IR_NONE) {
