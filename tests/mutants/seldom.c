@@ -389,22 +389,6 @@ static void questions_alone(wrap_table *table)
     table->memory_info = info_alone;
 }
 
-/* Free memory becomes less only. */
-static hal_status info_of_least(hal_plugin_device *device, uint64_t *free_bytes,
-                                uint64_t *total_bytes)
-{
-    static _Atomic uint64_t least = UINT64_MAX;
-    const hal_status status = wrap_inside()->memory_info(device, free_bytes, total_bytes);
-    least = *free_bytes < least ? *free_bytes : least;
-    *free_bytes = least;
-    return status;
-}
-
-static void memory_low_water(wrap_table *table)
-{
-    table->memory_info = info_of_least;
-}
-
 static hal_status submit_speaking_bytes(hal_plugin_queue *queue, const hal_batch *batch,
                                         const hal_plugin_wait *waits, uint32_t wait_count,
                                         uint64_t value)
@@ -480,7 +464,6 @@ const mutant mutants_seldom[] = {BATCH(bytes_16_bits),
                                  BATCH(barrier_rows),
                                  BATCH(binding_third),
                                  TABLE(questions_alone),
-                                 TABLE(memory_low_water),
                                  TABLE(words_of_bytes),
                                  TABLE(unknown_internal),
                                  TABLE(reserved_used),

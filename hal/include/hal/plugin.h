@@ -405,7 +405,7 @@ typedef struct hal_extension_memory_info {
     uint32_t version; /* major in the high half, minor in the low half */
 
     /* Bytes of device memory that are free, and all of them, at the moment. Memory that was
-     * allocated and written is not free, and is so again after memory_free. */
+     * allocated and written is not free. */
     hal_status (*memory_info)(hal_plugin_device *device, uint64_t *free_bytes,
                               uint64_t *total_bytes);
 } hal_extension_memory_info;
