@@ -185,14 +185,16 @@ hal_status vulkan_memory_allocate(hal_plugin_device *device, uint32_t kind, uint
 {
     *memory = NULL;
     HAL_TRY(vulkan_device_check_hardware(device));
-    if (kind >= HAL_MEMORY_KIND_COUNT || bytes == 0 ||
-        bytes > device->physical.info.max_allocation + ALIGNMENT) {
+    const uint64_t most = device->physical.info.max_allocation;
+    if (kind >= HAL_MEMORY_KIND_COUNT || bytes == 0) {
+        return kit_fail(HAL_ERROR_INVALID_ARGUMENT,
+                        "%s: memory_allocate: expected bytes of a known kind, got %llu of kind %u",
+                        device->physical.info.name, (unsigned long long)bytes, kind);
+    }
+    if (bytes > most + ALIGNMENT) {
         return kit_fail(
-            HAL_ERROR_INVALID_ARGUMENT,
-            "%s: memory_allocate: expected 1 to %llu bytes of a known kind, got %llu of "
-            "kind %u",
-            device->physical.info.name, (unsigned long long)device->physical.info.max_allocation,
-            (unsigned long long)bytes, kind);
+            HAL_ERROR_OUT_OF_MEMORY, "%s: memory_allocate: expected at most %llu bytes, got %llu",
+            device->physical.info.name, (unsigned long long)most, (unsigned long long)bytes);
     }
     const vulkan_sharing none = {.buffer_bytes = vulkan_memory_padded(bytes),
                                  .type_bits = UINT32_MAX};

@@ -142,6 +142,9 @@ static void info_limit(const hal_plugin_entries *plugin, hal_device_info *info)
     if (!plugin->queue_elapsed) {
         info->features &= ~(uint32_t)HAL_FEATURE_TIMESTAMPS;
     }
+    if (!plugin->part_bytes) {
+        info->features &= ~(uint32_t)HAL_FEATURE_VIRTUAL_MEMORY;
+    }
     info->storage_types &= HAL_STORAGE_TYPES;
     info->arithmetic_types &= HAL_STORAGE_TYPES;
     info->math_f32 &= KNOWN_MATH;

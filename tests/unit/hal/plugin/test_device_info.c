@@ -99,11 +99,11 @@ TEST(records_of_two_sizes)
     two[1].id[0] = 'D';
     two[1].size += 8;
     hal_device_info *infos = NULL;
-    assert_fails(hal_device_infos_take(&plugin, (const char *)two, 2, &infos),
-                 HAL_ERROR_BAD_PLUGIN, "device 1: size: expected 472, as device 0, got 480");
+    assert_fails(hal_device_infos_take(&plugin, (const char *)two, 2, &infos), HAL_ERROR_BAD_PLUGIN,
+                 "device 1: size: expected 472, as device 0, got 480");
     two[1].size = 0;
-    assert_fails(hal_device_infos_take(&plugin, (const char *)two, 2, &infos),
-                 HAL_ERROR_BAD_PLUGIN, "device 1: size: expected sizeof(hal_device_info)");
+    assert_fails(hal_device_infos_take(&plugin, (const char *)two, 2, &infos), HAL_ERROR_BAD_PLUGIN,
+                 "device 1: size: expected sizeof(hal_device_info)");
 }
 
 /* hal opens devices by their ids. */
@@ -111,8 +111,7 @@ TEST(two_devices_of_one_id)
 {
     const hal_device_info two[2] = {usual(), usual()};
     hal_device_info *infos = NULL;
-    assert_fails(hal_device_infos_take(&plugin, (const char *)two, 2, &infos),
-                 HAL_ERROR_BAD_PLUGIN,
+    assert_fails(hal_device_infos_take(&plugin, (const char *)two, 2, &infos), HAL_ERROR_BAD_PLUGIN,
                  "device 1: id: expected one that no other device has, got \"device\"");
 }
 
@@ -157,6 +156,13 @@ static hal_status any_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_t 
     return HAL_OK;
 }
 
+static hal_status any_part(hal_plugin_device *device, uint64_t *bytes)
+{
+    (void)device;
+    *bytes = 4096;
+    return HAL_OK;
+}
+
 TEST(what_is_more_than_hal_can_use_is_cut_down)
 {
     hal_device_info info = usual();
@@ -193,8 +199,9 @@ TEST(what_is_more_than_hal_can_use_is_cut_down)
     info.max_group_size[0] = 32;
     assert_int_equal(taken(&info, &plugin).preferred_group, 32);
 
-    const hal_plugin_entries with_entry = {.name = "tested", .queue_elapsed = any_elapsed};
-    assert_int_equal(taken(&info, &with_entry).features, 0x3ff);
+    const hal_plugin_entries with_entries = {
+        .name = "tested", .queue_elapsed = any_elapsed, .part_bytes = any_part};
+    assert_int_equal(taken(&info, &with_entries).features, 0x7ff);
 }
 
 TEST(strings_end_and_are_fit_to_be_shown)

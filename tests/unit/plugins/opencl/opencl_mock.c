@@ -352,6 +352,28 @@ cl_int clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint count, const
     return enqueue(event);
 }
 
+cl_event clCreateUserEvent(cl_context context, cl_int *error)
+{
+    cl_event event = NULL;
+    (void)context;
+    *error = enqueue(&event);
+    return event;
+}
+
+cl_int clSetUserEventStatus(cl_event event, cl_int status)
+{
+    (void)event, (void)status;
+    return CL_SUCCESS;
+}
+
+cl_int clSetEventCallback(cl_event event, cl_int state,
+                          void(CL_CALLBACK *call)(cl_event event, cl_int state, void *user),
+                          void *user)
+{
+    call(event, state, user);
+    return CL_SUCCESS;
+}
+
 cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 {
     (void)count, (void)events;
