@@ -68,6 +68,13 @@ Results mm(const Call &c)
     check_matrices(c, 0, 1, 2);
     return {product(c, 0, 1)};
 }
+// Sums of bytes have 32 bits.
+Results int_mm(const Call &c)
+{
+    check_matrices(c, 0, 1, 2);
+    const Array x = cast(c.plain(0), HAL_TYPE_I32), y = cast(c.plain(1), HAL_TYPE_I32);
+    return {x.count() && y.count() ? matmul(x, y) : product_of_nothing(x, y)};
+}
 Results bmm(const Call &c)
 {
     check_matrices(c, 0, 1, 3);
@@ -161,6 +168,7 @@ Results identity(const Call &c) // n, m, out
 
 const Operator TABLE[] = {
     {"mm mm.out", Types::PLAIN, mm},
+    {"_int_mm _int_mm.out", Types::PLAIN, int_mm},
     {"bmm bmm.out", Types::PLAIN, bmm},
     {"addmm addmm_ addmm.out", Types::PLAIN, add_mm<2>},
     {"baddbmm baddbmm_ baddbmm.out", Types::PLAIN, add_mm<3>},

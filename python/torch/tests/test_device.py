@@ -227,6 +227,24 @@ def test_out_forms(strict):
         h[0].add_(h)
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64], ids=str)
+def test_products_of_integers(dtype, strict):
+    generator = torch.Generator().manual_seed(2)
+    a, b = (torch.randint(-128, 128, shape, generator=generator).to(dtype) for shape in ((5, 300), (300, 7)))
+    assert (a.to(DEVICE) @ b.to(DEVICE)).cpu().equal(a @ b)
+    c = torch.arange(35).reshape(5, 7).to(dtype)
+    assert torch.addmm(c.to(DEVICE), a.to(DEVICE), b.to(DEVICE), beta=3, alpha=2).cpu().equal(
+        torch.addmm(c, a, b, beta=3, alpha=2))
+
+
+def test_products_of_bytes_have_32_bits(strict):
+    generator = torch.Generator().manual_seed(3)
+    a, b = (torch.randint(-128, 128, shape, dtype=torch.int8, generator=generator)
+            for shape in ((32, 64), (64, 24)))
+    product = torch._int_mm(a.to(DEVICE), b.to(DEVICE))
+    assert product.dtype == torch.int32 and product.cpu().equal(a.int() @ b.int())
+
+
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.uint8, torch.float16], ids=str)
 @pytest.mark.parametrize("function", [
     lambda x: torch.nn.functional.hardtanh(x, 1.5, 3.7), lambda x: torch.nn.functional.hardtanh(x, 0, 2),
