@@ -390,7 +390,7 @@ static void words_of_failures(case_run *run, const void *parameters)
     successes_are_silent(run, d);
     spoken_check(run, d, d->table->device_open(d->instance, "no such device", &device),
                  HAL_ERROR_NOT_FOUND, "device_open of an unknown id");
-    if (d->native) {
+    if (d->native && d->native->formats && d->native->kernel_create_native) {
         static const char code[] = "this is no code";
         hal_ir_kernel signature = *scale_ir(run);
         signature.record_count = 0;

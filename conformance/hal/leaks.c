@@ -216,7 +216,7 @@ static void turn_import(case_run *run, void *user)
     hal_plugin_memory *memory = NULL;
     expect_ok(run, t, external->external_info(t->d->device, &info), "external_info");
     if ((info.import_kinds & HAL_HANDLE_BIT(HAL_HANDLE_HOST)) == 0 || info.host_alignment > 4096 ||
-        info.host_granularity > 4096 ||
+        info.host_granularity > 4096 || !external->memory_import ||
         external->memory_import(t->d->device, &handle, &memory) != HAL_OK) {
         return;
     }

@@ -45,6 +45,7 @@ static void clocks(case_run *run, const void *parameters)
     hal_clocks before = {0}, after = {0};
     hal_point point = {0};
     uint64_t end = 0;
+    case_claim(run, (run->info->features & HAL_FEATURE_TIMESTAMPS) != 0, "times of batches");
     const uint64_t first = host_ns();
     hal_status status = hal_device_get_clocks(run->device, &before);
     if (status == HAL_ERROR_UNSUPPORTED) {

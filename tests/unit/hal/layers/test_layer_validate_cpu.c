@@ -178,13 +178,42 @@ TEST(imported_memory_has_contents)
     hal_buffer_release(buffer);
 }
 
+/* Rows of which only the numbers were written, not what is between them. */
+TEST(a_copy_of_rows_reads_no_gaps)
+{
+    enum { ROW = 4, PITCH = 16, ROWS = 3 };
+    hal_buffer *source, *target;
+    assert_ok(hal_buffer_create(device, HAL_MEMORY_DEVICE, PITCH * ROWS, &source));
+    assert_ok(hal_buffer_create(device, HAL_MEMORY_DEVICE, PITCH * ROWS, &target));
+    hal_row_copy copy = {.source = source,
+                         .target = target,
+                         .source_pitch = PITCH,
+                         .target_pitch = ROW,
+                         .row_bytes = ROW,
+                         .rows = ROWS,
+                         .slices = 1};
+    const uint64_t before = hal_validate_get_finding_count();
+    assert_ok(hal_queue_copy_rows(queue, &copy));
+    assert_int_equal(hal_validate_get_finding_count(), before + 1); /* nothing was written */
+    hal_buffer_release(source);
+    assert_ok(hal_buffer_create(device, HAL_MEMORY_DEVICE, PITCH * ROWS, &source));
+    copy.source = source;
+    for (uint64_t i = 0; i < ROWS; i++) {
+        assert_ok(hal_queue_fill(queue, (hal_range){source, i * PITCH, ROW}, 7));
+    }
+    assert_ok(hal_queue_copy_rows(queue, &copy));
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+    assert_int_equal(hal_validate_get_finding_count(), before + 1);
+    hal_buffer_release(source);
+    hal_buffer_release(target);
+}
+
 static int begin(void **state)
 {
     setenv("HAL_LAYERS", "validate", 1);
     setenv("HAL_PLUGIN_PATH", CPU_PLUGINS, 1);
     hal_log_set_callback(keep_line, NULL, 0);
-    return hal_device_open("cpu", &device) != HAL_OK ||
-           hal_queue_create(device, &queue) != HAL_OK;
+    return hal_device_open("cpu", &device) != HAL_OK || hal_queue_create(device, &queue) != HAL_OK;
 }
 
 static int end(void **state)
