@@ -264,7 +264,7 @@ hal_status hal_kernel_cache_note_pending(hal_kernel *kernel, hal_recording *reco
     hal_kernel_cache *cache = kernel->device->kernels;
     pthread_mutex_lock(&cache->lock);
     const bool is_complete = kernel->is_complete;
-    const bool has_failed = is_complete && kernel->status != HAL_OK;
+    const bool has_failed = is_complete && kernel->status != HAL_OK && kernel->ahead;
     kernel->is_complete = is_complete && !has_failed; /* one thread compiles it again */
     pthread_mutex_unlock(&cache->lock);
     if (!is_complete) {
@@ -273,8 +273,8 @@ hal_status hal_kernel_cache_note_pending(hal_kernel *kernel, hal_recording *reco
     if (has_failed) {
         hal_jobs_finish(&cache->jobs, &kernel->ahead->job); /* the thread that failed leaves it */
         hal_jobs_add(&cache->jobs, &kernel->ahead->job);
-        HAL_TRY(hal_kernel_cache_await(kernel));
     }
+    HAL_TRY(hal_kernel_cache_await(kernel));
     *handle = atomic_load_explicit(&kernel->handle, memory_order_acquire);
     return HAL_OK;
 }
@@ -284,7 +284,7 @@ hal_status hal_kernel_cache_resolve(hal_kernel_cache *cache, hal_recording *reco
 {
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < recording->pending_count; i++) {
-        hal_jobs_help(&cache->jobs, &recording->pending[i].kernel->ahead->job);
+        hal_kernel_cache_help(recording->pending[i].kernel);
     }
     for (uint32_t i = 0; i < recording->pending_count && status == HAL_OK; i++) {
         hal_kernel *kernel = recording->pending[i].kernel;

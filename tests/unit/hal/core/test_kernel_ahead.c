@@ -216,6 +216,54 @@ DEVICE_TEST(an_equal_kernel_waits_for_it)
     hal_kernel_release(again);
 }
 
+static void *create_in_thread(void *unused)
+{
+    hal_kernel *made = NULL;
+    hal_ir_builder *b = built(135);
+    hal_kernel_create_built(device, b, NULL, &made);
+    hal_ir_builder_destroy(b);
+    return made;
+}
+
+static void *end_stall(void *unused)
+{
+    pause_ms(10);
+    atomic_store(&mock->stall[MOCK_KERNEL], 0);
+    return NULL;
+}
+
+/* Another thread compiles the kernel within its call, and may fail. */
+static void wait_for_a_call(hal_status expected)
+{
+    pthread_t creates, ends;
+    void *other = NULL;
+    atomic_store(&mock->calls[MOCK_KERNEL], 0);
+    atomic_store(&mock->stall[MOCK_KERNEL], 1);
+    assert_int_equal(pthread_create(&creates, NULL, create_in_thread, NULL), 0);
+    compiles_await(1);
+    hal_kernel *made = ahead(135);
+    assert_ok(mock_dispatch(queue, made, in, out));
+    assert_int_equal(pthread_create(&ends, NULL, end_stall, NULL), 0);
+    assert_int_equal(hal_queue_wait(queue, HAL_WAIT_FOREVER), expected);
+    assert_int_equal(mock_dispatch(queue, made, in, out), expected);
+    pthread_join(ends, NULL);
+    pthread_join(creates, &other);
+    hal_kernel_release(made);
+    hal_kernel_release(other);
+    hal_queue_wait(queue, HAL_WAIT_FOREVER);
+}
+
+DEVICE_TEST(a_kernel_that_another_call_compiles)
+{
+    if (!has_threads()) {
+        skip();
+    }
+    atomic_store(&mock->fail_with, HAL_ERROR_COMPILE);
+    atomic_store(&mock->fail_in[MOCK_KERNEL], 1);
+    wait_for_a_call(HAL_ERROR_COMPILE);
+    wait_for_a_call(HAL_OK);
+}
+
 /* One thread compiles; what is queued and released is not compiled at all. */
 DEVICE_TEST(released_kernels_are_not_compiled)
 {
