@@ -467,13 +467,19 @@ TEST_WITH(many_processes_may_race, reset, NULL)
         assert_int_equal(status, 0);
     }
     int files = 0;
+    char names[1024] = "";
     DIR *entries = opendir(missing);
     assert_non_null(entries);
     for (struct dirent *entry; (entry = readdir(entries));) {
-        files += entry->d_name[0] != '.';
+        if (entry->d_name[0] != '.') {
+            files++;
+            snprintf(names + strlen(names), sizeof names - strlen(names), " %s", entry->d_name);
+        }
     }
     closedir(entries);
-    assert_int_equal(files, 4); /* and nothing temporary */
+    if (files != 4) { /* and nothing temporary */
+        fail_msg("expected 4 files, got%s", names);
+    }
     hal_cache_enter(&device->cache);
 }
 
