@@ -1,5 +1,6 @@
-/* reports.c: what a driver tells of kernels, and the clocks of host and device. */
+/* reports.c: what a driver tells of kernels, the clocks of host and device, and quirks. */
 #include <hal/hal.h>
+#include <string.h>
 #include <time.h>
 
 #include "case/cases.h"
@@ -73,8 +74,67 @@ static void clocks(case_run *run, const void *parameters)
                (unsigned long long)before.device_ns, (unsigned long long)after.device_ns);
 }
 
+/* More than any driver has. */
+enum { MANY_QUIRKS = 1000 };
+
+static bool is_word(const char *text)
+{
+    return text[0] && strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(text);
+}
+
+static bool is_line(const char *text)
+{
+    const char *next = text;
+    while ((unsigned char)*next >= ' ' && *next != 0x7f) {
+        next++;
+    }
+    return *text && !*next;
+}
+
+static uint32_t quirks_read(case_run *run, hal_quirk quirks[MANY_QUIRKS])
+{
+    uint32_t count = 0;
+    hal_status status = HAL_OK;
+    for (; status == HAL_OK && count < MANY_QUIRKS; count += status == HAL_OK) {
+        status = hal_device_get_quirk(run->device, count, &quirks[count]);
+    }
+    case_check(run, count < MANY_QUIRKS, "there are %u quirks and more", count);
+    case_expect(run, status, HAL_ERROR_NOT_FOUND, "index", "the index after the last one");
+    return count;
+}
+
+static bool quirks_equal(const hal_quirk *one, const hal_quirk *other)
+{
+    return strcmp(one->name, other->name) == 0 && strcmp(one->reason, other->reason) == 0 &&
+           one->is_active == other->is_active;
+}
+
+/* Each quirk has a word, a reason and its number in each call. All are read before one is looked
+ * at, so that their strings have to stay. */
+static void quirks(case_run *run, const void *parameters)
+{
+    static hal_quirk first[MANY_QUIRKS], second[MANY_QUIRKS];
+    const uint32_t count = quirks_read(run, first);
+    case_check(run, quirks_read(run, second) == count, "the number of quirks changes");
+    for (uint32_t i = 0; i < count; i++) {
+        case_check(run, is_word(first[i].name), "quirk %u is called %s", i, first[i].name);
+        case_check(run, is_line(first[i].reason), "quirk %u: reason: %s", i, first[i].reason);
+        case_check(run, quirks_equal(&first[i], &second[i]), "quirk %u was %s and is %s", i,
+                   first[i].name, second[i].name);
+        for (uint32_t j = 0; j < i; j++) {
+            case_check(run, strcmp(first[i].name, first[j].name) != 0, "quirks %u and %u are %s", j,
+                       i, first[i].name);
+        }
+    }
+    case_expect(run, hal_device_get_quirk(run->device, UINT32_MAX, &first[0]), HAL_ERROR_NOT_FOUND,
+                "index", "the greatest index");
+    case_expect(run, hal_device_get_quirk(run->device, 0, NULL), HAL_ERROR_INVALID_ARGUMENT,
+                "quirk", "no quirk");
+}
+
 void cases_hal_reports(case_list *list)
 {
     case_add(list, kernel_report, NULL, 0, "reports/kernel");
     case_add(list, clocks, NULL, 0, "reports/clocks");
+    case_add(list, quirks, NULL, 0, "reports/quirks");
 }

@@ -132,12 +132,21 @@ static void json_words(const char *key, uint32_t set, const word *words)
     printf("]");
 }
 
+/* See hal_device_get_quirk. */
+enum { MAX_QUIRKS = 32 };
+typedef struct known_quirk {
+    char name[64], reason[256];
+    bool is_active;
+} known_quirk;
+
 /* What is known of a device that was opened only for this. */
 typedef struct opened_device {
     hal_status status; /* the thread's message tells more of a failure */
     hal_device_info info;
     hal_memory_statistics memory;
     char quirks[2048]; /* lines, see hal_device_get_quirks */
+    known_quirk known[MAX_QUIRKS];
+    uint32_t known_count;
     char backend[256]; /* see hal_comm_get_backend */
     hal_external_info external;
     hal_device_peaks peaks;
@@ -171,6 +180,17 @@ static void peaks_get(const hal_device_peaks *p, peak peaks[PEAKS])
     memcpy(peaks, all, sizeof all);
 }
 
+static void quirks_look(hal_device *device, opened_device *seen)
+{
+    hal_quirk quirk;
+    for (uint32_t i = 0; i < MAX_QUIRKS && hal_device_get_quirk(device, i, &quirk) == HAL_OK; i++) {
+        known_quirk *known = &seen->known[seen->known_count++];
+        snprintf(known->name, sizeof known->name, "%s", quirk.name);
+        snprintf(known->reason, sizeof known->reason, "%s", quirk.reason);
+        known->is_active = quirk.is_active != 0;
+    }
+}
+
 static opened_device device_look(const hal_plugin_report *plugin, uint32_t index)
 {
     char selection[96];
@@ -181,6 +201,7 @@ static opened_device device_look(const hal_plugin_report *plugin, uint32_t index
     if (seen.status == HAL_OK) {
         seen.info = *hal_device_get_info(device);
         snprintf(seen.quirks, sizeof seen.quirks, "%s", hal_device_get_quirks(device));
+        quirks_look(device, &seen);
         hal_comm_get_backend(device, sizeof seen.backend, seen.backend);
         hal_device_get_external(device, &seen.external);
         seen.status = hal_device_get_memory(device, &seen.memory);
@@ -216,6 +237,19 @@ static void json_peaks(const opened_device *seen)
         printf("%s\"%s\": %.4g", i ? ", " : "{", peaks[i].key, peaks[i].value);
     }
     printf("}");
+}
+
+static void json_quirks(const opened_device *seen)
+{
+    printf("[");
+    for (uint32_t i = 0; i < seen->known_count; i++) {
+        printf("%s{\"name\": ", i > 0 ? ", " : "");
+        json_write_text(stdout, seen->known[i].name);
+        printf(", \"active\": %s, \"reason\": ", seen->known[i].is_active ? "true" : "false");
+        json_write_text(stdout, seen->known[i].reason);
+        printf("}");
+    }
+    printf("]");
 }
 
 static void json_device(const hal_plugin_report *plugin, uint32_t index)
@@ -258,7 +292,9 @@ static void json_device(const hal_plugin_report *plugin, uint32_t index)
         printf("%s", comma);
         json_write_text(stdout, quirk);
     }
-    printf("],\n       \"peaks\": ");
+    printf("],\n       \"plugin_quirks\": ");
+    json_quirks(&seen);
+    printf(",\n       \"peaks\": ");
     json_peaks(&seen);
     printf(",\n       \"collectives\": ");
     json_write_text(stdout, seen.backend);
@@ -417,6 +453,10 @@ static void print_device(const hal_plugin_report *plugin, uint32_t index)
     char quirk[512];
     for (const char *rest = seen.quirks; line_next(&rest, quirk, sizeof quirk);) {
         printf("  %-20s %s\n", "driver quirk", quirk);
+    }
+    for (uint32_t i = 0; i < seen.known_count; i++) {
+        printf("  %-20s %s%s: %s\n", "plugin quirk", seen.known[i].name,
+               seen.known[i].is_active ? "" : " (off)", seen.known[i].reason);
     }
     printf("\n");
 }

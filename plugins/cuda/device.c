@@ -4,6 +4,7 @@
 #include "describe.h"
 #include "capability.h"
 
+#include <kit/quirks.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,4 +245,17 @@ void cuda_context_pop(void)
 {
     cuda_context context;
     cuda_functions()->cuCtxPopCurrent_v2(&context);
+}
+
+/* Of what compute capability 9.0 brought; the README tells more. */
+hal_status cuda_device_quirk(hal_plugin_device *device, uint32_t index, hal_quirk *quirk)
+{
+    static const char *const names[] = {"linked_registers", "kept_clusters"};
+    static const char *const reasons[] = {
+        "the linker ignores setmaxnreg: attention is loaded as text, without the compile cache",
+        "a node of a graph keeps the clusters of an earlier kernel: found with driver 580.159"};
+    if (device->capability >= 90) {
+        kit_quirk_at(names, reasons, 2, 3, index, quirk);
+    }
+    return HAL_OK;
 }

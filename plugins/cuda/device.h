@@ -51,6 +51,7 @@ struct hal_plugin_device {
 hal_status cuda_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count);
 hal_status cuda_device_open(uint32_t index, hal_plugin_device **device);
 /* `lost`: the context is broken, and released, so that the device can be opened again. */
+hal_status cuda_device_quirk(hal_plugin_device *device, uint32_t index, hal_quirk *quirk);
 void cuda_device_close(hal_plugin_device *device, bool lost);
 uint32_t cuda_device_can_access_peer(hal_plugin_device *device, hal_plugin_device *other);
 

@@ -118,6 +118,7 @@ static kit_plugin plugin = {
                  .memory_import = cuda_memory_import,
                  .memory_export = cuda_memory_export},
     .reports = {.kernel_report = cuda_kernel_report},
+    .quirks = {.device_quirk = cuda_device_quirk},
     .virtual_memory = {.part_bytes = cuda_part_bytes,
                        .memory_reserve = cuda_memory_reserve,
                        .memory_commit = cuda_memory_commit,

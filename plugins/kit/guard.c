@@ -249,6 +249,8 @@ GUARD_LIGHT(reports, clocks_read, hal_status, false,
 GUARD_LIGHT(reports, queue_time, hal_status, false,
             (hal_plugin_queue * queue, uint64_t value, uint64_t *device_ns),
             (queue, value, device_ns))
+GUARD_LIGHT(quirks, device_quirk, hal_status, false,
+            (hal_plugin_device * device, uint32_t index, hal_quirk *quirk), (device, index, quirk))
 GUARD_LIGHT(fences, fence_info, hal_status, false,
             (hal_plugin_device * device, uint32_t *import_kinds, uint32_t *export_kinds),
             (device, import_kinds, export_kinds))
@@ -428,6 +430,7 @@ static void guarded_device_close(hal_plugin_device *device)
     X(reports, kernel_report)              \
     X(reports, clocks_read)                \
     X(reports, queue_time)                 \
+    X(quirks, device_quirk)                \
     X(fences, fence_info)                  \
     X(fences, fence_import)                \
     X(fences, fence_create)                \

@@ -102,6 +102,7 @@ static void plugin_complete(kit_plugin *plugin)
     COMPLETE(native_queues, queue_import)
     COMPLETE(virtual_memory, memory_reserve)
     COMPLETE(reports, kernel_report)
+    COMPLETE(quirks, device_quirk)
     COMPLETE(fences, fence_import)
     COMPLETE(collectives, comm_create)
 #undef COMPLETE

@@ -19,6 +19,7 @@
     X(handles, HAL_EXTENSION_HANDLES)             \
     X(native_queues, HAL_EXTENSION_NATIVE_QUEUES) \
     X(reports, HAL_EXTENSION_REPORTS)             \
+    X(quirks, HAL_EXTENSION_QUIRKS)               \
     X(virtual_memory, HAL_EXTENSION_VIRTUAL_MEMORY) \
     X(fences, HAL_EXTENSION_FENCES)               \
     X(collectives, HAL_EXTENSION_COLLECTIVES)
@@ -48,6 +49,7 @@ typedef struct kit_plugin {
     hal_extension_native_queues native_queues;
     hal_extension_virtual_memory virtual_memory;
     hal_extension_reports reports;
+    hal_extension_quirks quirks;
     hal_extension_fences fences;
     hal_extension_collectives collectives;
 } kit_plugin;

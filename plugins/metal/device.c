@@ -137,3 +137,9 @@ hal_status metal_device_check(const hal_plugin_device *device)
     }
     return HAL_OK;
 }
+
+hal_status metal_device_quirk(hal_plugin_device *device, uint32_t index, hal_quirk *quirk)
+{
+    metal_quirk_at(device->card->quirks, index, quirk);
+    return HAL_OK;
+}

@@ -32,6 +32,7 @@ struct hal_plugin_device {
 hal_status metal_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count);
 hal_status metal_device_open(uint32_t index, hal_plugin_device **device);
 void metal_device_close(hal_plugin_device *device);
+hal_status metal_device_quirk(hal_plugin_device *device, uint32_t index, hal_quirk *quirk);
 /* INVALID_STATE in a child of fork; DEVICE_LOST after commands have failed. */
 hal_status metal_device_check(const hal_plugin_device *device);
 bool metal_device_is_after_fork(const hal_plugin_device *device);

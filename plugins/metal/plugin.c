@@ -37,6 +37,7 @@ static kit_plugin plugin = {
     .external = {.external_info = metal_external_info,
                  .memory_import = metal_memory_import,
                  .memory_export = metal_memory_export},
+    .quirks = {.device_quirk = metal_device_quirk},
     .fences = {.fence_info = metal_fence_info,
                .fence_import = metal_fence_import,
                .fence_create = metal_fence_create,

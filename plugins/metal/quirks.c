@@ -39,6 +39,17 @@ uint32_t metal_quirks(void)
     return quirks;
 }
 
+void metal_quirk_at(uint32_t quirks, uint32_t index, hal_quirk *quirk)
+{
+    for (size_t i = 0, seen = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (quirks & known[i].quirk && seen++ == index) {
+            quirk->name = known[i].name;
+            quirk->reason = "HAL_METAL_QUIRKS says so";
+            quirk->is_active = 1;
+        }
+    }
+}
+
 hal_status metal_quirks_check(void)
 {
     const char *list = secure_getenv("HAL_METAL_QUIRKS");

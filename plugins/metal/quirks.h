@@ -4,6 +4,7 @@
 #define PLUGINS_METAL_QUIRKS_H
 
 #include <hal/status.h>
+#include <hal/types.h>
 #include <stdint.h>
 
 enum {
@@ -17,6 +18,9 @@ enum {
 
 /* Those that HAL_METAL_QUIRKS lists, separated by commas; unknown names are ignored. */
 uint32_t metal_quirks(void);
+
+/* Writes quirk `index` of those that `quirks` has; none from their number on. */
+void metal_quirk_at(uint32_t quirks, uint32_t index, hal_quirk *quirk);
 
 /* INVALID_ARGUMENT where HAL_METAL_QUIRKS has an unknown name. */
 hal_status metal_quirks_check(void);

@@ -3,6 +3,7 @@
 #define PLUGINS_OPENCL_CARD_H
 
 #include "driver.h"
+#include "quirks.h"
 
 #include <hal/plugin.h>
 #include <stdbool.h>
@@ -18,7 +19,8 @@ typedef struct opencl_card {
     cl_platform_id platform;
     cl_device_id device;
     hal_device_info info;
-    uint32_t quirks;  /* OPENCL_QUIRK_*, see quirks.h */
+    uint32_t quirks; /* OPENCL_QUIRK_*, see quirks.h */
+    const char *quirk_reasons[OPENCL_QUIRK_COUNT];
     bool unified;     /* host and device share their memory */
     bool fine_shared; /* and fine-grained buffers, which need no mapping */
     bool correct_divide;

@@ -5,6 +5,7 @@
 #include "describe.h"
 #include "quirks.h"
 
+#include <kit/quirks.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static void list_add_platform(card_list *list, cl_platform_id platform)
         *card = (opencl_card){.platform = platform, .device = devices[i]};
         memset(device_name, 0, sizeof device_name);
         cl.clGetDeviceInfo(devices[i], CL_DEVICE_NAME, sizeof device_name - 1, device_name, NULL);
-        card->quirks = opencl_quirks(name, device_name);
+        card->quirks = opencl_quirks(name, device_name, card->quirk_reasons);
         if (opencl_describe(card, name, reason)) {
             list->count++;
         } else {
@@ -273,4 +274,11 @@ hal_status opencl_device_check_lost(const hal_plugin_device *device)
     }
     return kit_fail(HAL_ERROR_DEVICE_LOST, "%s: the device was lost earlier; open it again",
                     device->card->info.name);
+}
+
+hal_status opencl_device_quirk(hal_plugin_device *device, uint32_t index, hal_quirk *quirk)
+{
+    kit_quirk_at(opencl_quirk_names, device->card->quirk_reasons, OPENCL_QUIRK_COUNT,
+                 device->card->quirks, index, quirk);
+    return HAL_OK;
 }

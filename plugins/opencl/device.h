@@ -33,6 +33,7 @@ struct hal_plugin_device {
 hal_status opencl_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count);
 hal_status opencl_device_open(uint32_t index, hal_plugin_device **device);
 void opencl_device_close(hal_plugin_device *device);
+hal_status opencl_device_quirk(hal_plugin_device *device, uint32_t index, hal_quirk *quirk);
 /* INVALID_STATE in a child of fork. */
 hal_status opencl_device_check(const hal_plugin_device *device);
 /* DEVICE_LOST once the device is. */

@@ -49,6 +49,7 @@ static kit_plugin plugin = {
                  .memory_import = opencl_memory_import,
                  .memory_export = opencl_memory_export},
     .reports = {.kernel_report = opencl_kernel_report},
+    .quirks = {.device_quirk = opencl_device_quirk},
     .fences = {.fence_info = opencl_fence_info,
                .fence_import = opencl_fence_import,
                .fence_create = opencl_fence_create,

@@ -103,7 +103,7 @@ static const quirk_row rows[] = {
      .reason = "says 32 work-items for every kernel, and runs more"},
 };
 
-static const char *const names[OPENCL_QUIRK_COUNT] = {
+const char *const opencl_quirk_names[OPENCL_QUIRK_COUNT] = {
 #define QUIRK(name, text, effect) [OPENCL_QUIRK_NUMBER_##name] = (text),
     OPENCL_QUIRKS(QUIRK)
 #undef QUIRK
@@ -117,7 +117,8 @@ static uint32_t list_next(const char **list, bool *removes)
     const size_t length = strcspn(name, ",");
     *list = name + length + (name[length] == ',');
     for (size_t i = 0; i < OPENCL_QUIRK_COUNT; i++) {
-        if (strlen(names[i]) == length && strncmp(names[i], name, length) == 0) {
+        if (strlen(opencl_quirk_names[i]) == length &&
+            strncmp(opencl_quirk_names[i], name, length) == 0) {
             return 1u << i;
         }
     }
@@ -139,13 +140,24 @@ static bool row_applies(const quirk_row *row, const char *platform, const char *
     return strstr(platform, row->platform) && (!row->device || strstr(device, row->device) != NULL);
 }
 
-uint32_t opencl_quirks(const char *platform, const char *device)
+uint32_t opencl_quirks(const char *platform, const char *device,
+                       const char *reasons[OPENCL_QUIRK_COUNT])
 {
     uint32_t quirks = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        quirks |= row_applies(&rows[i], platform, device) ? rows[i].quirks : 0;
+        const uint32_t has = row_applies(&rows[i], platform, device) ? rows[i].quirks : 0;
+        quirks |= has;
+        for (uint32_t bit = 0; bit < OPENCL_QUIRK_COUNT; bit++) {
+            reasons[bit] = has >> bit & 1 ? rows[i].reason : reasons[bit];
+        }
     }
-    return list_apply(secure_getenv("HAL_OPENCL_QUIRKS"), quirks);
+    quirks = list_apply(secure_getenv("HAL_OPENCL_QUIRKS"), quirks);
+    for (uint32_t bit = 0; bit < OPENCL_QUIRK_COUNT; bit++) {
+        if (quirks >> bit & 1 && !reasons[bit]) {
+            reasons[bit] = "HAL_OPENCL_QUIRKS says so";
+        }
+    }
+    return quirks;
 }
 
 hal_status opencl_quirks_check(void)
@@ -157,7 +169,7 @@ hal_status opencl_quirks_check(void)
             char known[512] = "";
             for (size_t i = 0, used = 0; i < OPENCL_QUIRK_COUNT && used < sizeof known; i++) {
                 used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
-                                         i > 0 ? ", " : "", names[i]);
+                                         i > 0 ? ", " : "", opencl_quirk_names[i]);
             }
             return kit_fail(HAL_ERROR_INVALID_ARGUMENT,
                             "HAL_OPENCL_QUIRKS: expected names separated by commas, with a minus "

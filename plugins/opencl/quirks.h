@@ -80,8 +80,14 @@ enum {
 };
 
 /* The quirks of a device, by the names of platform and device. HAL_OPENCL_QUIRKS, a list with
- * commas, adds quirks, or removes those with a minus before the name. Threads: any. */
-uint32_t opencl_quirks(const char *platform, const char *device);
+ * commas, adds quirks, or removes those with a minus before the name. Threads: any.
+ *   reasons  of each quirk that the driver or the list has, also of those that are removed; null
+ *            for the others */
+uint32_t opencl_quirks(const char *platform, const char *device,
+                       const char *reasons[OPENCL_QUIRK_COUNT]);
+
+/* Their names. */
+extern const char *const opencl_quirk_names[OPENCL_QUIRK_COUNT];
 
 /* Checks HAL_OPENCL_QUIRKS. Threads: any. Errors: INVALID_ARGUMENT. */
 hal_status opencl_quirks_check(void);

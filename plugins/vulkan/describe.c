@@ -492,7 +492,7 @@ void vulkan_describe(const vulkan_instance *instance, VkPhysicalDevice handle,
         return;
     }
     device_query(instance, handle, a);
-    d->quirks = vulkan_quirks(a->driver.driverID);
+    d->quirks = vulkan_quirks(a->driver.driverID, d->quirk_reasons);
     d->quirks_variable = vulkan_quirks_variable(a->driver.driverID);
     d->has_memory_budget = a->has_budget;
     d->has_descriptors = a->has_descriptors;

@@ -4,6 +4,7 @@
 
 #include "driver.h"
 #include "lower/target.h"
+#include "quirks.h"
 
 #include <stdbool.h>
 
@@ -14,10 +15,11 @@ typedef struct vulkan_description {
     VkPhysicalDevice handle;
     hal_device_info info;
     spirv_target target;
-    uint32_t quirks;              /* VULKAN_QUIRK_*, see quirks.h */
-    const char *quirks_variable;  /* that gave the driver a quirk, or null */
-    uint32_t family, queue_count; /* of the queues that compute */
-    bool full_subgroups;          /* pipelines with subgroups require their width and full ones */
+    uint32_t quirks;                               /* VULKAN_QUIRK_*, see quirks.h */
+    const char *quirk_reasons[VULKAN_QUIRK_COUNT]; /* null where it has none */
+    const char *quirks_variable;                   /* that gave the driver a quirk, or null */
+    uint32_t family, queue_count;                  /* of the queues that compute */
+    bool full_subgroups; /* pipelines with subgroups require their width and full ones */
     bool has_memory_budget;
     bool has_descriptors, has_dma_buf; /* of memory */
     bool has_semaphore_fd;             /* descriptors of timeline semaphores */

@@ -3,6 +3,7 @@
 
 #include "quirks.h"
 
+#include <kit/quirks.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -331,4 +332,11 @@ hal_status vulkan_device_check_hardware(const hal_plugin_device *device)
                     "%s: a device without hardware (%s is set) makes kernels only; it has no "
                     "memory and runs nothing",
                     device->physical.info.name, device->physical.quirks_variable);
+}
+
+hal_status vulkan_device_quirk(hal_plugin_device *device, uint32_t index, hal_quirk *quirk)
+{
+    kit_quirk_at(vulkan_quirk_names, device->physical.quirk_reasons, VULKAN_QUIRK_COUNT,
+                 device->physical.quirks, index, quirk);
+    return HAL_OK;
 }

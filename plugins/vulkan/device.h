@@ -36,6 +36,7 @@ struct hal_plugin_device {
 hal_status vulkan_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count);
 hal_status vulkan_device_open(uint32_t index, hal_plugin_device **device);
 void vulkan_device_close(hal_plugin_device *device);
+hal_status vulkan_device_quirk(hal_plugin_device *device, uint32_t index, hal_quirk *quirk);
 
 /* Fails with "<device>: <attempt>: <name of the result>". A lost device stays lost. */
 hal_status vulkan_fail_result(hal_plugin_device *device, VkResult result, const char *format, ...)

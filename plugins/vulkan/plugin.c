@@ -76,6 +76,7 @@ static kit_plugin plugin = {
     .reports = {.kernel_report = vulkan_kernel_report,
                 .clocks_read = vulkan_clocks_read,
                 .queue_time = vulkan_queue_time},
+    .quirks = {.device_quirk = vulkan_device_quirk},
     .fences = {.fence_info = vulkan_fence_info,
                .fence_import = vulkan_fence_import,
                .fence_create = vulkan_fence_create,

@@ -92,11 +92,20 @@ static bool row_applies(const quirk_row *row, VkDriverId driver)
     return row->driver == driver && (!row->variable || getenv(row->variable) != NULL);
 }
 
-uint32_t vulkan_quirks(VkDriverId driver)
+const char *const vulkan_quirk_names[VULKAN_QUIRK_COUNT] = {
+#define QUIRK(name, text, effect) [VULKAN_QUIRK_NUMBER_##name] = (text),
+    VULKAN_QUIRKS(QUIRK)
+#undef QUIRK
+};
+
+uint32_t vulkan_quirks(VkDriverId driver, const char *reasons[VULKAN_QUIRK_COUNT])
 {
     uint32_t quirks = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         quirks |= row_applies(&rows[i], driver) ? rows[i].quirks : 0;
+        for (uint32_t bit = 0; bit < VULKAN_QUIRK_COUNT && row_applies(&rows[i], driver); bit++) {
+            reasons[bit] = rows[i].quirks >> bit & 1 ? rows[i].reason : reasons[bit];
+        }
     }
     return quirks;
 }

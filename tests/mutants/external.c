@@ -1,6 +1,7 @@
 /* Faults of memory that others own. */
 #include "mutant.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A copy in place of the memory itself. */
@@ -262,7 +263,86 @@ static void time_of_queue(wrap_table *table)
     table->queue_time = time_since_first;
 }
 
-const mutant mutants_external[] = {{.name = "report_rises", .table = report_rises},
+/* ---- Quirks ---- */
+
+static hal_status quirk_again(hal_plugin_device *device, uint32_t index, hal_quirk *quirk)
+{
+    (void)device;
+    (void)index;
+    *quirk = (hal_quirk){.size = quirk->size, .name = "same", .reason = "it is like that"};
+    return HAL_OK;
+}
+
+/* No index is after the last quirk. */
+static void quirks_endless(wrap_table *table)
+{
+    table->device_quirk = quirk_again;
+}
+
+static hal_status quirk_twice(hal_plugin_device *device, uint32_t index, hal_quirk *quirk)
+{
+    return index < 2 ? quirk_again(device, index, quirk) : HAL_OK;
+}
+
+/* Two quirks have one name. */
+static void quirks_twice(wrap_table *table)
+{
+    table->device_quirk = quirk_twice;
+}
+
+static hal_status quirk_moves(hal_plugin_device *device, uint32_t index, hal_quirk *quirk)
+{
+    static uint32_t calls;
+    if (index < 2) {
+        (void)quirk_again(device, index, quirk);
+        calls += index == 0;
+        quirk->name = (calls + index) & 1 ? "odd" : "even";
+    }
+    return HAL_OK;
+}
+
+/* The numbers of quirks change with each call. */
+static void quirks_move(wrap_table *table)
+{
+    table->device_quirk = quirk_moves;
+}
+
+static hal_status quirk_silent(hal_plugin_device *device, uint32_t index, hal_quirk *quirk)
+{
+    (void)device;
+    quirk->name = index == 0 ? "silent" : NULL;
+    return HAL_OK;
+}
+
+/* A quirk has no reason. */
+static void quirks_silent(wrap_table *table)
+{
+    table->device_quirk = quirk_silent;
+}
+
+static hal_status quirk_in_buffer(hal_plugin_device *device, uint32_t index, hal_quirk *quirk)
+{
+    static char name[16];
+    (void)device;
+    if (index < 2) {
+        snprintf(name, sizeof name, "number_%u", index);
+        *quirk = (hal_quirk){.size = quirk->size, .name = name, .reason = "it is numbered"};
+    }
+    return HAL_OK;
+}
+
+/* A quirk's name is overwritten by that of the next one. */
+static void quirks_overwritten(wrap_table *table)
+{
+    table->device_quirk = quirk_in_buffer;
+}
+
+const mutant mutants_external[] = {{.name = "quirks_overwritten", .table = quirks_overwritten},
+                                   {.name = "quirks_endless", .table = quirks_endless},
+                                   {.name = "quirks_twice", .table = quirks_twice},
+                                   {.name = "quirks_move", .table = quirks_move},
+                                   {.name = "quirks_silent", .table = quirks_silent},
+                                   {.name = "report_rises", .table = report_rises},
                                    {.name = "clocks_unit", .table = clocks_unit},
                                    {.name = "time_of_queue", .table = time_of_queue},
                                    {.name = "commit_spills", .table = commit_spills},

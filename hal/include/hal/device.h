@@ -95,6 +95,15 @@ HAL_API hal_status hal_device_get_memory(hal_device *device,
  * device; DEVICE_LOST. */
 HAL_API hal_status hal_device_get_clocks(hal_device *device, HAL_OUT hal_clocks *clocks);
 
+/* Returns one of the quirks of the driver that its plugin knows, such as faults that it works
+ * around. hal_device_get_quirks has those that hal has found.
+ *   index  below the number of quirks, which stay in their order
+ *   quirk  its strings are the device's and valid as long as it
+ * Threads: any. Errors: NOT_FOUND from the number of quirks on; INVALID_ARGUMENT for null;
+ * DEVICE_LOST. */
+HAL_API hal_status hal_device_get_quirk(hal_device *device, uint32_t index,
+                                        HAL_OUT hal_quirk *quirk);
+
 /* Returns pooled memory that no work uses to the device. Does not wait for work.
  * Threads: any. Errors: INVALID_ARGUMENT, DEVICE_LOST. */
 HAL_API hal_status hal_device_trim(hal_device *device);

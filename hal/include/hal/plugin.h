@@ -108,7 +108,7 @@ extern "C" {
  *  comm_backend, _id, _create, _poll, _abort           | any
  *  queue_destroy, comm_destroy                         | any, but one for an object
  *  fence_info, _import, _create, _export, _destroy     | any
- *  part_bytes, clocks_read                             | any
+ *  part_bytes, clocks_read, device_quirk               | any
  *  submit, queue_elapsed, queue_fail_next,             | one at a time for a queue
  *  queue_wait_native, queue_block_native,              |
  *  queue_signal_fence, queue_time                      |

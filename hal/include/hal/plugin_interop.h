@@ -1,6 +1,6 @@
 /* The extensions of the plugin contract by which devices share with others: memory, native handles,
- * queues and fences of the driver; and what they tell of kernels and clocks. Part of hal/plugin.h,
- * which includes it. */
+ * queues and fences of the driver; and what they tell of kernels, clocks and drivers. Part of
+ * hal/plugin.h, which includes it. */
 #ifndef HAL_PLUGIN_INTEROP_H
 #define HAL_PLUGIN_INTEROP_H
 
@@ -145,6 +145,20 @@ typedef struct hal_extension_reports {
      * Errors: INVALID_ARGUMENT where queue_elapsed has it. */
     hal_status (*queue_time)(hal_plugin_queue *queue, uint64_t value, uint64_t *device_ns);
 } hal_extension_reports;
+
+/* What the plugin knows of the device's driver. */
+#define HAL_EXTENSION_QUIRKS "hal.quirks"
+typedef struct hal_extension_quirks {
+    uint32_t size;
+    uint32_t version; /* major in the high half, minor in the low half */
+
+    /* Writes one of the quirks of the device's driver. Each has a number below their count, and the
+     * same one in each call; a name is there once. `name` stays null from their count on.
+     * Names are of lower-case letters, digits and underscores, and reasons are one line.
+     * The strings stay until device_close.
+     *   quirk  zeros; `size` is that of hal's record */
+    hal_status (*device_quirk)(hal_plugin_device *device, uint32_t index, hal_quirk *quirk);
+} hal_extension_quirks;
 
 /* Fences of others: timelines of the driver outside of hal's queues. */
 #define HAL_EXTENSION_FENCES "hal.fences"

@@ -183,6 +183,15 @@ typedef struct hal_clocks {
     uint64_t deviation_ns; /* at most so far apart */
 } hal_clocks;
 
+/* What a driver does differently from what it claims or from what others do, and what the plugin
+ * therefore treats in another way. */
+typedef struct hal_quirk {
+    uint32_t size;      /* sizeof(hal_quirk) */
+    uint32_t is_active; /* 1: the plugin acts on it; 0: a variable of the environment says not to */
+    const char *name;   /* lower-case letters, digits and underscores */
+    const char *reason; /* one line: what the driver does */
+} hal_quirk;
+
 /* ---- Matrix products of a plugin: hal_kernel_create_gemm ---- */
 
 /* A further input of an epilogue: element (row, column, batch) is at row * row_stride +

@@ -149,3 +149,32 @@ hal_status hal_device_get_clocks(hal_device *device, hal_clocks *clocks)
     *clocks = own;
     return HAL_OK;
 }
+
+hal_status hal_device_get_quirk(hal_device *device, uint32_t index, hal_quirk *quirk)
+{
+    static const char function[] = "hal_device_get_quirk";
+    HAL_TRY(hal_hook_use(HAL_OBJECT_DEVICE, device, function));
+    HAL_TRY(hal_device_check(device, function));
+    if (!quirk) {
+        return hal_null_argument(function, "quirk");
+    }
+    hal_quirk own = {.size = sizeof own};
+    if (device->plugin->device_quirk) {
+        hal_host_clear_error();
+        const hal_status status = device->plugin->device_quirk(device->handle, index, &own);
+        if (status != HAL_OK) {
+            return hal_device_failed(device, status, "%s", function);
+        }
+    }
+    if (!own.name) {
+        return hal_fail(HAL_ERROR_NOT_FOUND,
+                        "%s: index: expected one below the number of quirks that the plugin of "
+                        "%s:%u knows, got %u",
+                        function, device->plugin->name, device->index, index);
+    }
+    *quirk = (hal_quirk){.size = sizeof own,
+                         .is_active = own.is_active != 0,
+                         .name = own.name,
+                         .reason = own.reason ? own.reason : ""};
+    return HAL_OK;
+}

@@ -36,6 +36,7 @@
     X(handles, HAL_EXTENSION_HANDLES)             \
     X(native_queues, HAL_EXTENSION_NATIVE_QUEUES) \
     X(reports, HAL_EXTENSION_REPORTS)             \
+    X(quirks, HAL_EXTENSION_QUIRKS)               \
     X(virtual_memory, HAL_EXTENSION_VIRTUAL_MEMORY) \
     X(fences, HAL_EXTENSION_FENCES)               \
     X(collectives, HAL_EXTENSION_COLLECTIVES)
@@ -69,6 +70,7 @@
     X(reports, kernel_report)              \
     X(reports, clocks_read)                \
     X(reports, queue_time)                 \
+    X(quirks, device_quirk)                \
     X(fences, fence_info)                  \
     X(fences, fence_import)                \
     X(fences, fence_create)                \

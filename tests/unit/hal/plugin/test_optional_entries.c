@@ -56,6 +56,38 @@ TEST_WITH(without_memory_info_hal_counts, reset, NULL)
     hal_device_release(device);
 }
 
+static hal_status device_quirk(hal_plugin_device *device, uint32_t index, hal_quirk *quirk)
+{
+    static const hal_quirk all[] = {{.name = "slow", .reason = "takes its time", .is_active = 1},
+                                    {.name = "mute", .is_active = 7},
+                                    {.name = "off", .reason = "was turned off"}};
+    if (index < sizeof all / sizeof all[0]) {
+        *quirk = all[index]; /* and loses the size */
+    }
+    return device ? HAL_OK : HAL_ERROR_INTERNAL;
+}
+
+TEST_WITH(without_quirks_there_are_none, reset, NULL)
+{
+    static const char *const names[] = {"slow", "mute", "off"};
+    static const char *const reasons[] = {"takes its time", "", "was turned off"};
+    hal_device *device = mock_open("mock");
+    hal_quirk quirk;
+    assert_fails(hal_device_get_quirk(device, 0, &quirk), HAL_ERROR_NOT_FOUND, "got 0");
+    table_of(device)->device_quirk = device_quirk; /* which the mock lacks */
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_ok(hal_device_get_quirk(device, i, &quirk));
+        assert_string_equal(quirk.name, names[i]);
+        assert_string_equal(quirk.reason, reasons[i]);
+        assert_int_equal(quirk.is_active, i < 2);
+        assert_int_equal(quirk.size, sizeof quirk);
+    }
+    assert_fails(hal_device_get_quirk(device, 3, &quirk), HAL_ERROR_NOT_FOUND, "got 3");
+    assert_fails(hal_device_get_quirk(device, 0, NULL), HAL_ERROR_INVALID_ARGUMENT, "quirk");
+    assert_fails(hal_device_get_quirk(NULL, 0, &quirk), HAL_ERROR_INVALID_ARGUMENT, "device");
+    hal_device_release(device);
+}
+
 TEST_WITH(without_queue_elapsed_there_are_no_times, reset, NULL)
 {
     hal_device *device = mock_open("mock");

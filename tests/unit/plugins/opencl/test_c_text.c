@@ -5,6 +5,7 @@
 #include "scratch.h"
 #include <opencl/lower/lower.h>
 #include <kit/host.h>
+#include <kit/quirks.h>
 #include <opencl/quirks.h>
 
 static void *no_memory(const hal_host *host, uint64_t bytes, uint64_t alignment)
@@ -74,8 +75,8 @@ static void check_difference(const char *name, uint32_t quirks, const char *expe
 
 TEST(texts_are_as_expected)
 {
-    static const char *const names[] = {"scale",   "memory",    "control",
-                                        "numbers", "subgroups", "rows", "folded"};
+    static const char *const names[] = {"scale",     "memory", "control", "numbers",
+                                        "subgroups", "rows",   "folded"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         check(names[i], 0, false, names[i]);
     }
@@ -110,6 +111,32 @@ TEST(what_is_folded_wrongly_is_hidden)
     check_difference("folded", OPENCL_QUIRK_WRONG_WIDENING, "folded_wrong_widening");
     check_difference("folded", OPENCL_QUIRK_WRONG_ZEROS, "folded_wrong_zeros");
     check_difference("folded", OPENCL_QUIRK_WRONG_EXTREMA, "folded_wrong_extrema");
+}
+
+static hal_quirk quirk_of(const opencl_card *card, const char *name)
+{
+    hal_quirk quirk = {.name = ""};
+    for (uint32_t i = 0; quirk.name && strcmp(quirk.name, name) != 0; i++) {
+        quirk = (hal_quirk){.size = sizeof quirk};
+        kit_quirk_at(opencl_quirk_names, card->quirk_reasons, OPENCL_QUIRK_COUNT, card->quirks, i,
+                     &quirk);
+    }
+    return quirk;
+}
+
+/* Those of the driver, removed ones among them, and those that the variable adds. */
+TEST(quirks_have_their_reasons)
+{
+    opencl_card card = {.quirks = 0};
+    setenv("HAL_OPENCL_QUIRKS", "shadow,-event_wait", 1);
+    card.quirks = opencl_quirks("rusticl", "llvmpipe", card.quirk_reasons);
+    unsetenv("HAL_OPENCL_QUIRKS");
+    const hal_quirk off = quirk_of(&card, "event_wait"), added = quirk_of(&card, "shadow");
+    const hal_quirk known = quirk_of(&card, "fma_of_zero");
+    assert_true(off.name && off.is_active == 0 && strstr(off.reason, "clFinish"));
+    assert_true(added.name && added.is_active == 1 && strstr(added.reason, "HAL_OPENCL_QUIRKS"));
+    assert_true(known.name && known.is_active == 1 && strstr(known.reason, "sum of zeros"));
+    assert_null(quirk_of(&card, "lazy_memory").name);
 }
 
 TEST(declarations_stand_in_front)
