@@ -140,6 +140,18 @@ static void records_16_bits(wrap_table *table)
     table->kernel_create = create_short;
 }
 
+static hal_status create_18_bits(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                 hal_plugin_kernel **kernel)
+{
+    return ir->record_count >> 18 ? wrap_fail(HAL_ERROR_UNSUPPORTED, "mutant: too many records")
+                                  : wrap_inside()->kernel_create(device, ir, kernel);
+}
+
+static void records_18_bits(wrap_table *table)
+{
+    table->kernel_create = create_18_bits;
+}
+
 /* ---- What is claimed fails at the end, or as the 257th at once ---- */
 
 static hal_status allocate_a_part(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
@@ -725,6 +737,7 @@ const mutant mutants_kinds[] = {BATCH(offset_26_bits),
                                 BATCH(grid_product),
                                 TABLE(allocation_256_mib),
                                 TABLE(records_16_bits),
+                                TABLE(records_18_bits),
                                 TABLE(allocation_part),
                                 TABLE(memories_256),
                                 TABLE(kernels_256),

@@ -2,6 +2,7 @@
  * formats. */
 #include "jit/encoder/x86_encoder.h"
 
+#include <kit/hash.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,19 +69,32 @@ void x86_code_release(x86_code *code)
     free(code->labels);
     free(code->fixups);
     free(code->pool);
+    free(code->pool_next);
     memset(code, 0, sizeof(*code));
 }
 
-/* The words of a constant in the pool: the first of `words` at a multiple of `unit` words. */
-static uint32_t pool_find(const x86_code *code, const uint32_t *value, uint32_t words,
-                          uint32_t unit)
+/* The first word of a constant in the pool, or UINT32_MAX. */
+static uint32_t pool_find(const x86_code *code, uint32_t head, const uint32_t *value,
+                          uint32_t words)
 {
-    uint32_t at = 0;
-    while (at + words <= code->pool_count &&
-           memcmp(code->pool + at, value, words * sizeof(uint32_t)) != 0) {
-        at += unit;
+    for (uint32_t i = head; i != 0; i = code->pool_next[i - 1]) {
+        if (i - 1 + words <= code->pool_count &&
+            memcmp(code->pool + i - 1, value, words * sizeof(uint32_t)) == 0) {
+            return i - 1;
+        }
     }
-    return at + words <= code->pool_count ? at : UINT32_MAX;
+    return UINT32_MAX;
+}
+
+static void pool_put(x86_code *code, uint32_t word, uint32_t next)
+{
+    code->pool = array_grow(code, code->pool, code->pool_count, &code->pool_capacity, 4);
+    code->pool_next =
+        array_grow(code, code->pool_next, code->pool_count, &code->pool_next_capacity, 4);
+    if (!code->failed) {
+        code->pool_next[code->pool_count] = next;
+        code->pool[code->pool_count++] = word;
+    }
 }
 
 x86_operand x86_constant(x86_code *code, uint64_t bits, uint32_t bytes)
@@ -88,15 +102,14 @@ x86_operand x86_constant(x86_code *code, uint64_t bits, uint32_t bytes)
     const uint32_t low = (uint32_t)bits, high = bytes == 4 ? low : (uint32_t)(bits >> 32);
     const uint32_t value[X86_VEX_WORDS] = {low, high, low, high, low, high, low, high};
     const uint32_t words = code->vex ? (uint32_t)X86_VEX_WORDS : bytes / 4;
-    uint32_t at = pool_find(code, value, words, code->vex ? (uint32_t)X86_VEX_WORDS : 1);
+    uint32_t *head = &code->pool_heads[kit_mix((uint64_t)high << 32 | low) >> 54];
+    uint32_t at = pool_find(code, *head, value, words);
     if (at == UINT32_MAX) {
         at = code->pool_count;
-        for (uint32_t k = 0; k < words && !code->failed; k++) {
-            code->pool = array_grow(code, code->pool, code->pool_count, &code->pool_capacity, 4);
-            if (!code->failed) {
-                code->pool[code->pool_count++] = value[k];
-            }
+        for (uint32_t k = 0; k < words; k++) {
+            pool_put(code, value[k], k == 0 ? *head : 0);
         }
+        *head = code->failed ? *head : at + 1;
     }
     x86_operand operand = x86_memory(X86_POOL, (int32_t)(4 * at));
     operand.broadcast = true;

@@ -258,6 +258,8 @@ typedef struct x86_fixup {
     bool pool;
 } x86_fixup;
 
+enum { X86_POOL_HEADS = 1024 }; /* as many as ten bits count */
+
 /* Code under construction. After a failure (no memory) everything else has no effect. */
 typedef struct x86_code {
     uint8_t *bytes;
@@ -268,6 +270,9 @@ typedef struct x86_code {
     uint32_t fixup_count, fixup_capacity;
     uint32_t *pool; /* constants, 4 bytes each */
     uint32_t pool_count, pool_capacity;
+    uint32_t *pool_next; /* by the first word of a constant: one more than that of another one */
+    uint32_t pool_next_capacity;
+    uint32_t pool_heads[X86_POOL_HEADS]; /* by hash: the first one, likewise */
     bool vex; /* AVX2: vector instructions have VEX, and constants are whole vectors */
     bool failed;
 } x86_code;

@@ -566,4 +566,43 @@ TEST(constants_of_avx2)
     x86_code_release(&code);
 }
 
+/* Places of constants of 4 and of 8 bytes; the values differ in the high bits only. */
+static void constants_put(x86_code *code, uint32_t count)
+{
+    for (uint32_t k = 0; k < count; k++) {
+        const uint64_t wide = UINT64_C(0x3ff) << 52 | (uint64_t)k << 32;
+        const uint32_t narrow = k << 18;
+        const int32_t places[2] = {x86_constant(code, narrow, 4).disp,
+                                   x86_constant(code, wide, 8).disp};
+        assert_memory_equal(&code->pool[places[0] / 4], &narrow, 4);
+        assert_memory_equal(&code->pool[places[1] / 4], &wide, 8);
+    }
+}
+
+static void constants_share(bool vex)
+{
+    enum { COUNT = 5000 };
+    x86_code code = {.vex = vex};
+    constants_put(&code, COUNT);
+    const uint32_t count = code.pool_count;
+    assert_in_range(count, COUNT * (vex ? 16 : 3) - 1, COUNT * (vex ? 16 : 3));
+    constants_put(&code, COUNT);
+    assert_int_equal(code.pool_count, count);
+    /* No hash has many of them, or the pool of a large kernel would be searched from end to end. */
+    for (uint32_t h = 0; h < X86_POOL_HEADS; h++) {
+        uint32_t length = 0;
+        for (uint32_t i = code.pool_heads[h]; i != 0; i = code.pool_next[i - 1]) {
+            length++;
+        }
+        assert_true(length < 100);
+    }
+    x86_code_release(&code);
+}
+
+TEST(thousands_of_constants_share_places)
+{
+    constants_share(false);
+    constants_share(true);
+}
+
 UNIT_MAIN(NULL, NULL)
