@@ -4,7 +4,9 @@
  * numbers of usage.h, in several rounds. */
 #include <hal/plugin.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "case/cases.h"
 #include "hal/direct.h"
@@ -17,6 +19,7 @@ enum { KEPT_IN_FLIGHT = 16, MOST_ROUNDS = 12 };
 typedef struct turns {
     direct *d;
     const hal_ir_kernel *same; /* null: each turn has a kernel that was not there before */
+    hal_plugin_kernel *reader; /* of turn_dispatch, made by its first turn */
     uint32_t number;           /* of the turn */
     uint32_t kind;             /* of memory */
 } turns;
@@ -124,6 +127,77 @@ static void turn_commands(case_run *run, void *user)
     }
 }
 
+enum { SCALARS = 40 };
+
+/* out[0] = the last of many scalars. */
+static hal_ir_kernel *scalars_ir(case_run *run)
+{
+    hal_ir_builder *b = case_builder(run, "scalars");
+    hal_ir_value last = HAL_IR_NONE;
+    char name[16];
+    hal_ir_group_size(b, 1, 1, 1);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    for (uint32_t i = 0; i < SCALARS; i++) {
+        snprintf(name, sizeof name, "s%u", i);
+        last = hal_ir_scalar_value(b, name, HAL_TYPE_U32);
+    }
+    hal_ir_store(b, out, hal_ir_id(b, HAL_IR_LOCAL_ID, 0), last);
+    return case_ir(run, b);
+}
+
+static void reader_destroy(void *object)
+{
+    const turns *t = object;
+    if (t->reader) {
+        t->d->table->kernel_destroy(t->d->device, t->reader);
+    }
+}
+
+/* A dispatch with many scalars, and one whose grid is in memory. */
+static void turn_dispatch(case_run *run, void *user)
+{
+    turns *t = user;
+    const bool has_indirect = (run->info->features & HAL_FEATURE_INDIRECT) != 0;
+    const hal_binding bindings[3] = {{t->d->memory, 0, 16, HAL_ACCESS_WRITE, 0},
+                                     {t->d->memory, 1024, 16, HAL_ACCESS_WRITE, 0},
+                                     {t->d->memory, 0, 12, HAL_ACCESS_READ, 0}};
+    uint32_t scalars[SCALARS + 2] = {0};
+    scalars[SCALARS] = 1; /* what the fill writes: the grid */
+    hal_command commands[3] = {{.kind = HAL_COMMAND_FILL,
+                                .flags = HAL_COMMAND_BARRIER,
+                                .binding_count = 1,
+                                .scalar_first = 4 * SCALARS,
+                                .scalar_bytes = 4,
+                                .grid = {1, 1, 1}},
+                               {.kind = HAL_COMMAND_DISPATCH,
+                                .flags = HAL_COMMAND_BARRIER,
+                                .binding_first = 1,
+                                .binding_count = 1,
+                                .scalar_bytes = 4 * SCALARS,
+                                .grid = {1, 1, 1}}};
+    if (!t->reader) {
+        expect_ok(run, t, t->d->table->kernel_create(t->d->device, scalars_ir(run), &t->reader),
+                  "kernel_create");
+    }
+    commands[1].kernel = t->reader;
+    commands[2] = commands[1];
+    commands[2].flags |= HAL_COMMAND_INDIRECT;
+    commands[2].binding_count = 2;
+    const hal_batch batch = {.size = sizeof batch,
+                             .command_count = has_indirect ? 3 : 2,
+                             .binding_count = 3,
+                             .scalar_bytes = sizeof scalars,
+                             .commands = commands,
+                             .bindings = bindings,
+                             .scalars = (const uint8_t *)scalars};
+    expect_ok(run, t, t->d->table->submit(t->d->queues[0], &batch, NULL, 0, t->d->submitted[0] + 1),
+              "submit");
+    t->d->submitted[0]++;
+    if (++t->number % KEPT_IN_FLIGHT == 0) {
+        expect_ok(run, t, direct_wait(t->d, 0, DIRECT_LIMIT_NS), "wait");
+    }
+}
+
 /* A batch on a thread that ends. */
 static void *submit_and_wait(void *user)
 {
@@ -200,6 +274,22 @@ static void turn_host_copy(case_run *run, void *user)
     t->d->host_copy->host_copy(t->d->device, to, from, sizeof to - t->number++ % 64);
 }
 
+/* Imports a page that nobody may write, which drivers may refuse. */
+static void read_only_import(direct *d)
+{
+    static void *page;
+    hal_plugin_memory *memory = NULL;
+    page = page ? page : mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const hal_memory_handle handle = {.size = sizeof handle,
+                                      .kind = HAL_HANDLE_HOST,
+                                      .handle = (uintptr_t)page,
+                                      .bytes = 4096,
+                                      .access = HAL_ACCESS_READ};
+    if (page != MAP_FAILED && d->external->memory_import(d->device, &handle, &memory) == HAL_OK) {
+        d->table->memory_free(d->device, memory);
+    }
+}
+
 /* Imports of the host's memory, and what is exported of it. */
 static void turn_import(case_run *run, void *user)
 {
@@ -225,6 +315,7 @@ static void turn_import(case_run *run, void *user)
         external->memory_export(t->d->device, memory, HAL_HANDLE_NATIVE, &out);
     }
     t->d->table->memory_free(t->d->device, memory);
+    read_only_import(t->d);
 }
 
 /* A device that is lost, with its batches, and opened again. */
@@ -286,10 +377,10 @@ static void turn_memory_info(case_run *run, void *user)
 
 static void turn_elapsed(case_run *run, void *user)
 {
-    enum { KNOWN = 1024 };
+    enum { KNOWN = 1024 }; /* and by plugins whose batches cost little often more */
     turns *t = user;
     uint64_t nanoseconds = 0;
-    while (t->d->submitted[0] < KNOWN + 16) {
+    while (t->d->submitted[0] < (case_has_compiler(run) ? KNOWN : 16 * KNOWN) + 16) {
         turn_batch(run, user);
     }
     const uint64_t last = t->d->submitted[0];
@@ -433,6 +524,7 @@ static const leak_case leak_cases[] = {
     {"cross_wait", "waits for another queue", turn_cross_wait, 2000, 0, 16, 32, 0, NOTHING},
     {"refusal", "refused batches", turn_refusal, 1000, 0, 16, 16, 0, NOTHING},
     {"commands", "batches of all commands", turn_commands, 1500, 0, 1, 16, 0, NOTHING},
+    {"dispatch", "dispatches", turn_dispatch, 1500, 0, 16, 16, 0, NOTHING},
     {"thread", "threads with a batch", turn_thread, 300, 0, 16, 1024, 0, NOTHING},
     {"allocation", "refused and large allocations", turn_allocation, 200, 0, 16, 256, 0, NOTHING},
     {"gemm", "products", turn_gemm, 200, 4, 16, 16384, 0, GEMM},
@@ -459,20 +551,22 @@ static void leaves_nothing(case_run *run, const void *parameters)
     const leak_case *tested = parameters;
     const bool has_driver = case_has_compiler(run);
     direct *d = direct_opened(run);
-    turns t = {.d = d, .kind = tested->kind};
+    turns *t = case_allocate(run, 1, sizeof *t);
+    *t = (turns){.d = d, .kind = tested->kind};
+    case_own(run, reader_destroy, t);
     if (!is_offered(d, tested->needed)) {
         case_unsupported(run, "the plugin does not offer it");
     }
-    t.same = has_driver ? store_ir(run, 76) : NULL;
+    t->same = has_driver ? store_ir(run, 76) : NULL;
     for (int i = 0; i < 2; i++) {
-        turn_wait(run, &t);
+        turn_wait(run, t);
     }
     /* Up to a number: kernels, and what a driver keeps for later batches. */
     const bool may_be_kept = tested->turn == turn_kernel || has_driver;
     usage_check(run, &(usage_turns){.turn = tested->turn,
                                     .rounds = may_be_kept ? MOST_ROUNDS : 0,
                                     .finish = finish_work,
-                                    .user = &t,
+                                    .user = t,
                                     .name = tested->repeated,
                                     .turns = tested->turns,
                                     .least = tested->least,

@@ -155,6 +155,111 @@ static void leak_elapsed(wrap_table *table)
     table->queue_elapsed = elapsed_keeping;
 }
 
+static hal_status elapsed_keeping_failed(hal_plugin_queue *queue, uint64_t first, uint64_t second,
+                                         uint64_t *nanoseconds)
+{
+    const hal_status status = wrap_inside()->queue_elapsed(queue, first, second, nanoseconds);
+    if (status != HAL_OK) {
+        keep_bytes(64);
+    }
+    return status;
+}
+
+static void leak_elapsed_failed(wrap_table *table)
+{
+    table->queue_elapsed = elapsed_keeping_failed;
+}
+
+static hal_status import_refusing(hal_plugin_device *device, const hal_memory_handle *handle,
+                                  hal_plugin_memory **memory)
+{
+    if (handle->access == HAL_ACCESS_READ) {
+        keep_bytes(24);
+        return wrap_fail(HAL_ERROR_UNSUPPORTED, "mutant: memory is imported to be written only");
+    }
+    return wrap_inside()->memory_import(device, handle, memory);
+}
+
+static void leak_import_refused(wrap_table *table)
+{
+    table->memory_import = import_refusing;
+}
+
+static hal_status estimate_keeping(hal_plugin_device *device,
+                                   const hal_gemm_description *description, double most_ns,
+                                   double *nanoseconds)
+{
+    (void)device;
+    (void)description;
+    (void)most_ns;
+    keep_bytes(48);
+    *nanoseconds = 0;
+    return HAL_OK;
+}
+
+static void leak_estimate(wrap_table *table)
+{
+    table->gemm_estimate = estimate_keeping;
+}
+
+static hal_status workspace_keeping(hal_plugin_device *device,
+                                    const hal_gemm_description *description, uint64_t *bytes)
+{
+    hal_plugin_kernel *kernel = NULL;
+    keep_bytes(48);
+    const hal_status status = wrap_inside()->gemm(device, description, &kernel, bytes);
+    if (status == HAL_OK) {
+        wrap_inside()->kernel_destroy(device, kernel);
+    }
+    return status;
+}
+
+static void leak_workspace(wrap_table *table)
+{
+    table->gemm_workspace = workspace_keeping;
+}
+
+static bool batch_has(const hal_batch *batch, uint32_t flag, uint32_t least_scalars)
+{
+    for (uint32_t i = 0; i < batch->command_count; i++) {
+        if ((batch->commands[i].flags & flag) == flag &&
+            batch->commands[i].scalar_bytes >= least_scalars) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static hal_status submit_keeping_grid(hal_plugin_queue *queue, const hal_batch *batch,
+                                      const hal_plugin_wait *waits, uint32_t wait_count,
+                                      uint64_t value)
+{
+    if (batch_has(batch, HAL_COMMAND_INDIRECT, 0)) {
+        keep_bytes(64);
+    }
+    return wrap_inside()->submit(queue, batch, waits, wait_count, value);
+}
+
+static void leak_grid(wrap_table *table)
+{
+    table->submit = submit_keeping_grid;
+}
+
+static hal_status submit_keeping_scalars(hal_plugin_queue *queue, const hal_batch *batch,
+                                         const hal_plugin_wait *waits, uint32_t wait_count,
+                                         uint64_t value)
+{
+    if (batch_has(batch, 0, 129)) {
+        keep_bytes(128);
+    }
+    return wrap_inside()->submit(queue, batch, waits, wait_count, value);
+}
+
+static void leak_scalars(wrap_table *table)
+{
+    table->submit = submit_keeping_scalars;
+}
+
 static void destroy_keeping(hal_plugin_instance *instance)
 {
     keep_bytes(200);
@@ -230,7 +335,10 @@ static void failed_kept(wrap_table *table)
         .name = #fault, .table = fault, \
     }
 const mutant mutants_leaks[] = {
-    TABLE(leak_queue_2000), TABLE(leak_key),      TABLE(leak_child),    TABLE(leak_timer),
-    TABLE(leak_file),       TABLE(leak_batch_24), TABLE(leak_refusal),  TABLE(leak_look),
-    TABLE(leak_map),        TABLE(leak_elapsed),  TABLE(leak_instance), TABLE(leak_unknown_device),
-    TABLE(failed_counted),  TABLE(failed_kept),   {.name = NULL}};
+    TABLE(leak_queue_2000),     TABLE(leak_key),      TABLE(leak_child),
+    TABLE(leak_timer),          TABLE(leak_file),     TABLE(leak_batch_24),
+    TABLE(leak_refusal),        TABLE(leak_look),     TABLE(leak_map),
+    TABLE(leak_elapsed),        TABLE(leak_instance), TABLE(leak_unknown_device),
+    TABLE(failed_counted),      TABLE(failed_kept),   TABLE(leak_elapsed_failed),
+    TABLE(leak_import_refused), TABLE(leak_estimate), TABLE(leak_workspace),
+    TABLE(leak_grid),           TABLE(leak_scalars),  {.name = NULL}};
