@@ -44,6 +44,7 @@ static const struct {
     {"ir/constants(opcode=cast,from=f64)", PROVOKE_NAN, true},
     {"ir/cast_twice(from=f64)", PROVOKE_NAN, true},
     {"ir/pairs(type=f*", PROVOKE_NAN, false},
+    {"ir/inverse(*", PROVOKE_NAN, true},
     {"ir/narrow_used(to=f16)", PROVOKE_NAN, true},
     {"ir/narrow_used(*", PROVOKE_NAN, false},
     {"ir/narrow(from=f32,to=*f*", PROVOKE_NAN, true},

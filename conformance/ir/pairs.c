@@ -340,8 +340,92 @@ static void run_pair(case_run *run, const void *parameters)
     outputs_check(run, &zones[2], HAL_TYPE_BOOL, truth, bools);
 }
 
+/* Functions and their inverses are no identity where the first result has no number, or no number
+ * near it, of the type. */
+static void run_inverse(case_run *run, const void *parameters)
+{
+    static const uint32_t pairs[][2] = {{HAL_IR_EXP, HAL_IR_LOG},     {HAL_IR_LOG, HAL_IR_EXP},
+                                        {HAL_IR_EXP2, HAL_IR_LOG2},   {HAL_IR_LOG2, HAL_IR_EXP2},
+                                        {HAL_IR_EXPM1, HAL_IR_LOG1P}, {HAL_IR_LOG1P, HAL_IR_EXPM1},
+                                        {HAL_IR_TAN, HAL_IR_ATAN}};
+    static const double inputs[] = {-2000, -200, -3, -0.5, 0.25, 3, 200, 2000};
+    enum { PAIRS = sizeof pairs / sizeof *pairs, INPUTS = sizeof inputs / sizeof *inputs };
+    const hal_type type = *(const hal_type *)parameters;
+    const uint32_t size = hal_type_size(type);
+    uint8_t x[INPUTS * 8], got[PAIRS * INPUTS * 8];
+    case_claim_arithmetic(run, type);
+    hal_ir_builder *b = ir_begin(run, "inverse");
+    hal_ir_group_size(b, 1, 1, 1);
+    const hal_ir_memory_id in = hal_ir_binding(b, "x", type, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_WRITE);
+    const hal_ir_value i = hal_ir_id(b, HAL_IR_GROUP_ID, 0), loaded = hal_ir_load(b, in, i);
+    for (int32_t p = 0; p < PAIRS; p++) {
+        const hal_ir_value made =
+            hal_ir_unary(b, pairs[p][1], hal_ir_unary(b, pairs[p][0], loaded));
+        hal_ir_store_wide(b, out, i, p * INPUTS, HAL_IR_NONE, made);
+    }
+    for (size_t k = 0; k < INPUTS; k++) {
+        number_store(type, x, k, number_bits(type, inputs[k]));
+    }
+    const red_zone zones[2] = {zone_create(run, (uint64_t)INPUTS * size, x),
+                               zone_create(run, (uint64_t)PAIRS * INPUTS * size, NULL)};
+    ir_run(run, b, INPUTS, zones, 2, NULL, 0);
+    zone_read(run, &zones[1], got, "result");
+    for (size_t k = 0; k < PAIRS * INPUTS; k++) {
+        const uint32_t first = pairs[k / INPUTS][0], second = pairs[k / INPUTS][1];
+        const double input = inputs[k % INPUTS],
+                     value = number_value(type, number_load(type, got, k));
+        const double between =
+            number_value(type, number_bits(type, (double)ir_math_reference(first, input, 0)));
+        const double expected = (double)ir_math_reference(second, between, 0);
+        case_check(run,
+                   isfinite(expected) ? fabs(value - expected) <= 1e-3 * (1 + fabs(expected))
+                   : isnan(expected)  ? isnan(value)
+                                      : value == expected,
+                   "%s of %s of %g is %g and not %g", hal_ir_opcode_name(second),
+                   hal_ir_opcode_name(first), input, value, expected);
+    }
+}
+
+/* Constants keep their bits, also those that are no numbers. */
+static void run_nan_constant(case_run *run, const void *parameters)
+{
+    static const uint64_t kinds[2][4] = {
+        {0x7f800001, 0x7fc0dead, 0xff8000ff, 0xffffffff},
+        {0x7ff0000000000001, 0x7ff8dead0000beef, 0xfff00000000000ff, 0xffffffffffffffff}};
+    enum { KINDS = 4 };
+    const hal_type type = *(const hal_type *)parameters;
+    const bool is_wide = hal_type_size(type) == 8;
+    const hal_type word = is_wide ? (hal_type)HAL_TYPE_U64 : (hal_type)HAL_TYPE_U32;
+    uint8_t expected[2 * KINDS * 8];
+    case_claim_arithmetic(run, type);
+    hal_ir_builder *b = ir_begin(run, "nan");
+    hal_ir_group_size(b, 1, 1, 1);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id words = hal_ir_binding(b, "words", word, HAL_ACCESS_WRITE);
+    const hal_ir_value i = hal_ir_id(b, HAL_IR_GROUP_ID, 0);
+    for (int32_t k = 0; k < KINDS; k++) {
+        const hal_ir_value made = ir_constant(b, type, kinds[is_wide][k]);
+        hal_ir_store_wide(b, out, i, k, HAL_IR_NONE, made);
+        hal_ir_store_wide(b, words, i, k, HAL_IR_NONE, hal_ir_bitcast(b, word, made));
+        number_store(word, expected, (size_t)k, kinds[is_wide][k]);
+    }
+    const red_zone zones[2] = {zone_create(run, KINDS * hal_type_size(type), NULL),
+                               zone_create(run, KINDS * hal_type_size(type), NULL)};
+    ir_run(run, b, 1, zones, 2, NULL, 0);
+    ir_check(run, &zones[1], word, expected, KINDS, "the bits of constants");
+    ir_check(run, &zones[0], word, expected, KINDS, "constants that are stored");
+}
+
 void cases_ir_pairs(case_list *list)
 {
+    static const hal_type floats[] = {HAL_TYPE_F32, HAL_TYPE_F64};
+    for (int t = 0; t < 2; t++) {
+        case_add(list, run_inverse, &floats[t], sizeof floats[t], "ir/inverse(type=%s)",
+                 hal_type_name(floats[t]));
+        case_add(list, run_nan_constant, &floats[t], sizeof floats[t], "ir/constants(nan,type=%s)",
+                 hal_type_name(floats[t]));
+    }
     static const hal_type types[] = {HAL_TYPE_I32, HAL_TYPE_U32, HAL_TYPE_I64,
                                      HAL_TYPE_U64, HAL_TYPE_F32, HAL_TYPE_F64};
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {

@@ -306,20 +306,59 @@ static uint32_t narrow_bf16(wrap_ir *ir, uint32_t i)
     return i;
 }
 
+/* f of the inverse of f is the operand. */
+static uint32_t is_operand_of(wrap_ir *ir, uint32_t i, uint16_t inverse)
+{
+    const hal_ir_record *first = &ir->records[ir->records[i].a];
+    return first->opcode == inverse ? (edit_replace(ir, i, first->a), i) : i;
+}
+
+static uint32_t log_of_exp(wrap_ir *ir, uint32_t i)
+{
+    return is_operand_of(ir, i, HAL_IR_EXP);
+}
+
+static uint32_t exp_of_log(wrap_ir *ir, uint32_t i)
+{
+    return is_operand_of(ir, i, HAL_IR_LOG);
+}
+
+/* There is one NaN. */
+static uint32_t nan_constant(wrap_ir *ir, uint32_t i)
+{
+    uint64_t *bits = &ir->constants[ir->records[i].aux];
+    *bits = (*bits & 0x7fffffff) > 0x7f800000 ? 0x7fc00000 : *bits;
+    return i;
+}
+
 #define MUTANT(fault, OPCODE, TYPE)                                                         \
     {                                                                                       \
         .name = #fault, .record = fault, .opcode = HAL_IR_##OPCODE, .type = HAL_TYPE_##TYPE \
     }
-const mutant mutants_arithmetic[] = {
-    MUTANT(divide_ulp, DIV, F32),      MUTANT(add_zero, ADD, F32),
-    MUTANT(divide_constant, DIV, U32), MUTANT(divide_reciprocal, DIV, F32),
-    MUTANT(exp_bits, EXP, F32),        MUTANT(fma_apart, FMA, F32),
-    MUTANT(flush_products, MUL, F32),  MUTANT(min_nan, MIN, F32),
-    MUTANT(negative_zero, NEG, F32),   MUTANT(constant_divisor, DIV, F32),
-    MUTANT(cast_edge, CAST, I32),      MUTANT(cast_twice, CAST, F32),
-    MUTANT(rint_half, RINT, F32),      MUTANT(divide_zero, DIV, I32),
-    MUTANT(shift_64, SHL, U64),        MUTANT(store_f16, STORE, NONE),
-    MUTANT(narrow_bf16, NARROW, NONE), MUTANT(contract, ADD, F32),
-    MUTANT(drop_scaled, ADD, U64),     MUTANT(divide_641, DIV, U32),
-    MUTANT(power_two, POW, F32),       MUTANT(remainder_mask, REM, I32),
-    MUTANT(min_infinity, MIN, F32),    {.name = NULL}};
+const mutant mutants_arithmetic[] = {MUTANT(divide_ulp, DIV, F32),
+                                     MUTANT(add_zero, ADD, F32),
+                                     MUTANT(divide_constant, DIV, U32),
+                                     MUTANT(divide_reciprocal, DIV, F32),
+                                     MUTANT(exp_bits, EXP, F32),
+                                     MUTANT(fma_apart, FMA, F32),
+                                     MUTANT(flush_products, MUL, F32),
+                                     MUTANT(min_nan, MIN, F32),
+                                     MUTANT(negative_zero, NEG, F32),
+                                     MUTANT(constant_divisor, DIV, F32),
+                                     MUTANT(cast_edge, CAST, I32),
+                                     MUTANT(cast_twice, CAST, F32),
+                                     MUTANT(rint_half, RINT, F32),
+                                     MUTANT(divide_zero, DIV, I32),
+                                     MUTANT(shift_64, SHL, U64),
+                                     MUTANT(store_f16, STORE, NONE),
+                                     MUTANT(narrow_bf16, NARROW, NONE),
+                                     MUTANT(contract, ADD, F32),
+                                     MUTANT(drop_scaled, ADD, U64),
+                                     MUTANT(divide_641, DIV, U32),
+                                     MUTANT(power_two, POW, F32),
+                                     MUTANT(remainder_mask, REM, I32),
+                                     MUTANT(min_infinity, MIN, F32),
+                                     MUTANT(log_of_exp, LOG, F32),
+                                     MUTANT(exp_of_log, EXP, F32),
+                                     MUTANT(nan_constant, CONSTANT, F32),
+                                     {.name = NULL}};
