@@ -29,7 +29,8 @@ static struct {
     bool moves_lines;            /* whole lines of 64 bytes */
     uint64_t most_flushed;       /* mask of lengths of flushes; 0: all of them */
     uint64_t invalidated_offset; /* mask of offsets */
-    bool flushes_once;           /* of two equal flushes the second one is lost */
+    uint64_t flushed_offset;
+    bool flushes_once; /* of two equal flushes the second one is lost */
 } faults;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -183,6 +184,7 @@ static hal_status shadow_flush(hal_plugin_device *device, hal_plugin_memory *mem
         return HAL_OK;
     }
     bytes = masked(bytes, faults.most_flushed);
+    offset = masked(offset, faults.flushed_offset);
     return shadow_move_range(memory, offset, bytes, true);
 }
 
@@ -238,6 +240,12 @@ static void flush_length_24_bits(wrap_table *table)
     incoherent(table);
 }
 
+static void flush_offset_26_bits(wrap_table *table)
+{
+    faults.flushed_offset = 0x3ffffff;
+    incoherent(table);
+}
+
 static void invalidate_offset_26_bits(wrap_table *table)
 {
     faults.invalidated_offset = 0x3ffffff;
@@ -289,5 +297,6 @@ const mutant mutants_mapping[] = {MUTANT(shadowed),
                                   MUTANT(flush_lines),
                                   MUTANT(flush_once),
                                   MUTANT(flush_length_24_bits),
+                                  MUTANT(flush_offset_26_bits),
                                   MUTANT(invalidate_offset_26_bits),
                                   {.name = NULL}};
