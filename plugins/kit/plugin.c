@@ -58,15 +58,14 @@ static void instance_destroy(hal_plugin_instance *instance)
     free(instance);
 }
 
-/* An extension is offered if its first entry is there. */
 static const void *query_extension(hal_plugin_instance *instance, const char *name, uint32_t major)
 {
     (void)instance;
-#define FIND(extension, is)                                                      \
+#define FIND(extension, is, needed)                                              \
     if (strcmp(name, is) == 0 && the_plugin->extension.version >> 16 == major) { \
         return &the_plugin->extension;                                           \
     }
-    KIT_EXTENSIONS(FIND)
+    HAL_EXTENSIONS(FIND)
 #undef FIND
     return NULL;
 }
@@ -83,28 +82,12 @@ static void plugin_complete(kit_plugin *plugin)
     plugin->table.build_id = kit_build_id();
     plugin->table.instance_destroy = instance_destroy;
     plugin->table.query_extension = query_extension;
-#define COMPLETE(extension, first)                               \
-    if (plugin->extension.first) {                               \
+#define COMPLETE(extension, is, needed)                          \
+    if (plugin->extension.needed) {                              \
         plugin->extension.size = sizeof plugin->extension;       \
         plugin->extension.version = HAL_EXTENSION_VERSION(1, 0); \
     }
-    COMPLETE(memory_info, memory_info)
-    COMPLETE(coherence, memory_flush)
-    COMPLETE(timing, queue_elapsed)
-    COMPLETE(native, kernel_create_native)
-    COMPLETE(gemm, gemm)
-    COMPLETE(attention, attention)
-    COMPLETE(peers, device_can_access_peer)
-    COMPLETE(host_copy, host_copy)
-    COMPLETE(faults, queue_fail_next)
-    COMPLETE(external, external_info)
-    COMPLETE(handles, device_handle)
-    COMPLETE(native_queues, queue_import)
-    COMPLETE(virtual_memory, memory_reserve)
-    COMPLETE(reports, kernel_report)
-    COMPLETE(quirks, device_quirk)
-    COMPLETE(fences, fence_import)
-    COMPLETE(collectives, comm_create)
+    HAL_EXTENSIONS(COMPLETE)
 #undef COMPLETE
     kit_guard_plugin(plugin);
     the_plugin = plugin;

@@ -71,8 +71,8 @@ wrap_table *wrap_open(const char *path, uint32_t host_abi, const hal_host *host,
 /* The tables that hal gets. */
 static struct {
     hal_plugin table;
-#define FIELD(extension, is) hal_extension_##extension extension;
-    HAL_EXTENSION_TABLE(FIELD)
+#define FIELD(extension, is, needed) hal_extension_##extension extension;
+    HAL_EXTENSIONS(FIELD)
 #undef FIELD
 } offered;
 
@@ -80,11 +80,11 @@ static const void *query_extension(hal_plugin_instance *instance, const char *ex
                                    uint32_t major)
 {
     (void)instance;
-#define FIND(extension, is)                                           \
+#define FIND(extension, is, needed)                                   \
     if (strcmp(extension_name, is) == 0 && major == 1) {              \
         return offered.extension.version ? &offered.extension : NULL; \
     }
-    HAL_EXTENSION_TABLE(FIND)
+    HAL_EXTENSIONS(FIND)
 #undef FIND
     return NULL;
 }

@@ -21,26 +21,6 @@
     X(submit)                   \
     X(wait)
 
-/* X(extension, name): the extensions that hal knows. */
-#define HAL_EXTENSION_TABLE(X)                    \
-    X(memory_info, HAL_EXTENSION_MEMORY_INFO)     \
-    X(coherence, HAL_EXTENSION_COHERENCE)         \
-    X(timing, HAL_EXTENSION_TIMING)               \
-    X(native, HAL_EXTENSION_NATIVE)               \
-    X(gemm, HAL_EXTENSION_GEMM)                   \
-    X(attention, HAL_EXTENSION_ATTENTION)         \
-    X(peers, HAL_EXTENSION_PEERS)                 \
-    X(host_copy, HAL_EXTENSION_HOST_COPY)         \
-    X(faults, HAL_EXTENSION_FAULTS)               \
-    X(external, HAL_EXTENSION_EXTERNAL)           \
-    X(handles, HAL_EXTENSION_HANDLES)             \
-    X(native_queues, HAL_EXTENSION_NATIVE_QUEUES) \
-    X(reports, HAL_EXTENSION_REPORTS)             \
-    X(quirks, HAL_EXTENSION_QUIRKS)               \
-    X(virtual_memory, HAL_EXTENSION_VIRTUAL_MEMORY) \
-    X(fences, HAL_EXTENSION_FENCES)               \
-    X(collectives, HAL_EXTENSION_COLLECTIVES)
-
 /* X(extension, entry) */
 #define HAL_EXTENSION_ENTRIES(X)           \
     X(memory_info, memory_info)            \
@@ -92,7 +72,7 @@ typedef struct hal_plugin_entries {
     hal_plugin_instance *instance;
     uint32_t size, abi; /* as the plugin states them */
     uint32_t ir_version;
-    uint32_t extensions; /* bit i: extension i of HAL_EXTENSION_TABLE is there */
+    uint32_t extensions; /* bit i: extension i of HAL_EXTENSIONS is there */
     const char *name, *version, *build_id;
     const void *(*query_extension)(hal_plugin_instance *, const char *, uint32_t);
 #define HAL_FIELD(entry) __typeof__(((hal_plugin *)0)->entry) entry;
@@ -127,7 +107,7 @@ static inline const char *hal_plugin_entries_extend(hal_plugin_entries *entries)
     if (!entries->query_extension) {
         return 0;
     }
-#define HAL_ASK(extension, name)                                                                  \
+#define HAL_ASK(extension, name, needed)                                                          \
     const hal_extension_##extension *extension =                                                  \
         (const hal_extension_##extension *)entries->query_extension(entries->instance, name, 1);  \
     if (extension && (extension->size < 2 * sizeof(uint32_t) || extension->version >> 16 != 1)) { \
@@ -135,7 +115,7 @@ static inline const char *hal_plugin_entries_extend(hal_plugin_entries *entries)
         extension = 0;                                                                            \
     }                                                                                             \
     entries->extensions |= (uint32_t)(extension != 0) << bit++;
-    HAL_EXTENSION_TABLE(HAL_ASK)
+    HAL_EXTENSIONS(HAL_ASK)
 #undef HAL_ASK
 #define HAL_READ(extension, entry) \
     entries->entry = extension && HAL_PLUGIN_HAS(extension, entry) ? extension->entry : 0;

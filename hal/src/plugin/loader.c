@@ -124,11 +124,11 @@ static hal_status extensions_copy(hal_module *module)
     hal_text names = {0};
     const uint32_t found = module->table.extensions;
     uint32_t bit = 0;
-#define ADD(extension, is)                                          \
+#define ADD(extension, is, needed)                                  \
     if (found >> bit++ & 1) {                                       \
         hal_text_add(&names, "%s%s", names.length ? ", " : "", is); \
     }
-    HAL_EXTENSION_TABLE(ADD)
+    HAL_EXTENSIONS(ADD)
 #undef ADD
     free(module->extensions);
     module->extensions = names.length ? strdup(hal_text_get(&names)) : NULL;
