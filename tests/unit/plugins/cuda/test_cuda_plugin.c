@@ -572,6 +572,11 @@ TEST_WITH(test_native, begin_early, end)
     assert_int_equal(report.spilled_bytes, 16);
     assert_int_equal(report.known, HAL_REPORT_REGISTERS | HAL_REPORT_SPILLS | HAL_REPORT_SHARED);
     assert_null(plugin->clocks_read);
+    hal_quirk quirk = {.size = sizeof quirk}, none = {.size = sizeof none};
+    does(plugin->device_quirk(device, 0, &quirk));
+    assert_string_equal(quirk.name, "linked_registers");
+    does(plugin->device_quirk(device, 2, &none));
+    assert_null(none.name);
     /* It does not wait for what is in front of it: a chain with it in starts nothing early. */
     hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
     dispatch_many(kernel, memory, 50, 5);
