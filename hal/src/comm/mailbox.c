@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define VERSION UINT64_C(0x68616c0000000004)
+#define VERSION UINT64_C(0x68616c0000000005)
 #define MAX_SLOT_BYTES (UINT64_C(2) << 20)
 #define MAX_DATA_BYTES (UINT64_C(32) << 20) /* of all slots */
 #define SLOT_ALIGNMENT UINT64_C(4096)

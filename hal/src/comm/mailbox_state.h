@@ -3,6 +3,8 @@
 #ifndef HAL_SRC_COMM_MAILBOX_STATE_H
 #define HAL_SRC_COMM_MAILBOX_STATE_H
 
+#include "core/wait_cycle.h"
+
 #include <hal/comm.h>
 #include <hal/plugin.h>
 #include <stdalign.h>
@@ -58,6 +60,13 @@ typedef struct hal_mailbox_message {
 
 _Static_assert(sizeof(hal_mailbox_message) == HAL_MAILBOX_LINE_BYTES, "a message is a cache line");
 
+/* Why a rank takes no step from `step` on, see core/wait_cycle.h. */
+typedef struct hal_mailbox_held {
+    _Atomic uint64_t sequence; /* odd while the rank writes */
+    uint64_t step;
+    hal_wait_chain chain;
+} hal_mailbox_held;
+
 /* Other ranks seldom read what follows the messages, so that the rank need not wait for its cache
  * lines when it writes there. */
 typedef struct hal_mailbox_rank {
@@ -76,6 +85,7 @@ typedef struct hal_mailbox_rank {
     _Atomic uint32_t needs_slots;  /* 1: the rank cannot read memory of all others */
     hal_mailbox_source sources[2]; /* of steps s mod 2 */
     hal_mailbox_process process;
+    hal_mailbox_held held;
 } hal_mailbox_rank;
 
 /* At the beginning of the memory; `ranks` and the slots follow. */
@@ -90,6 +100,12 @@ typedef struct hal_mailbox_header {
     hal_plugin_comm_id backend_id; /* of rank 0 */
     hal_mailbox_rank ranks[];
 } hal_mailbox_header;
+
+/* Writes why a rank takes no step from `step` on. Threads: one of its process at a time. */
+void hal_mailbox_write_held(hal_mailbox_rank *own, uint64_t step, const hal_wait_chain *chain);
+
+/* Reads why a rank does not take `step`, or an empty chain: nothing is known. Threads: any. */
+void hal_mailbox_read_held(hal_mailbox_rank *rank, uint64_t step, hal_wait_chain *chain);
 
 /* Writes the first failure into a header; returns whether this one is it. Threads: any. */
 bool hal_mailbox_header_fail(hal_mailbox_header *header, uint32_t rank, hal_status status,

@@ -8,6 +8,7 @@
 #include "core/flush.h"
 #include "core/deferred.h"
 #include "core/hooks.h"
+#include "core/wait_cycle.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -441,6 +442,65 @@ static void step_keep_memory(const group_step *step)
     }
 }
 
+/* Of a step that waits for rank q: a rank that is held back from this step on, or earlier, keeps it
+ * waiting. 0: the step does not wait for q. */
+static uint64_t step_missing_from(const group_step *step, uint32_t q)
+{
+    const hal_mailbox *mailbox = step->comm->mailbox;
+    const hal_mailbox_rank *other = hal_mailbox_rank_at(mailbox, q);
+    const uint64_t number = step->number;
+    bool is_awaited = false;
+    if (q == step->comm->rank) {
+        return 0;
+    }
+    if (!step->is_published) {
+        is_awaited = !hal_mailbox_has_published(mailbox, q, number - 1) &&
+                     atomic_load(&other->consumed) + 2 < number;
+        return is_awaited ? number - 1 : 0;
+    }
+    if (!step->is_received) {
+        is_awaited =
+            hal_step_has(step->is.sources, q) && !hal_mailbox_has_published(mailbox, q, number);
+        return is_awaited ? number : 0;
+    }
+    is_awaited =
+        step->is_offered && hal_step_has(step->is.targets, q) && atomic_load(&other->read) < number;
+    return is_awaited ? number + 1 : 0; /* it may have published this one */
+}
+
+static void step_get_group(const hal_host_fence *fence, uint64_t group[4])
+{
+    const group_step *step = (const group_step *)fence;
+    memcpy(group, step->comm->mailbox->id.bytes, sizeof step->comm->mailbox->id.bytes);
+}
+
+static bool step_read_held(const hal_host_fence *fence, uint32_t *rank, hal_wait_chain *chain)
+{
+    const group_step *step = (const group_step *)fence;
+    const hal_mailbox *mailbox = step->comm->mailbox;
+    for (; *rank < mailbox->count; ++*rank) {
+        const uint64_t missing = step_missing_from(step, *rank);
+        if (missing > 0) {
+            hal_mailbox_read_held(hal_mailbox_rank_at(mailbox, *rank), missing, chain);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Steps are published in their order: the next one that is not is told of. */
+static void step_write_held(const hal_host_fence *fence, const hal_wait_chain *chain)
+{
+    const group_step *step = (const group_step *)fence;
+    hal_mailbox_rank *own = hal_mailbox_rank_at(step->comm->mailbox, step->comm->rank);
+    if (step->number == atomic_load(&own->consumed) + 1) {
+        hal_mailbox_write_held(own, step->number + step->is_published, chain);
+    }
+}
+
+static const hal_fence_peers step_peers = {
+    .get_group = step_get_group, .read = step_read_held, .write = step_write_held};
+
 static void step_destroy(hal_host_fence *fence)
 {
     group_step *step = (group_step *)fence;
@@ -475,7 +535,8 @@ hal_status hal_step_record(hal_comm *comm, hal_queue *queue,
                                    .group = comm->mailbox,
                                    .what = kind_names[description->call.kind],
                                    .step = comm->last_step + 1,
-                                   .rank = comm->rank};
+                                   .rank = comm->rank,
+                                   .peers = comm->mailbox->file >= 0 ? &step_peers : NULL};
     step->comm = comm;
     step->timeline = &queue->timeline;
     step->value = point.value;

@@ -5,6 +5,7 @@
 #include "hooks.h"
 #include "submit.h"
 #include "progress.h"
+#include "wait_cycle.h"
 
 #include "base/fork.h"
 #include "base/cancel.h"
@@ -29,6 +30,8 @@ static hal_queue *deferred_queues;
 static _Atomic uint32_t deferred_total;
 static _Atomic uint32_t fence_total; /* of deferred batches */
 static uint64_t last_visit;
+static _Thread_local hal_queue
+    *advancing; /* by this thread; a host call may wait, and advance more */
 
 static void advanced_init(void)
 {
@@ -145,9 +148,13 @@ static bool queue_advance(hal_queue *queue, uint32_t polls)
     hal_recording *first = held->first;
     held->is_advancing = true;
     held->is_wanted = false;
+    held->outer = advancing;
+    advancing = queue;
     pthread_mutex_unlock(&lock);
     const bool submitted = batch_submit(queue, first, polls);
     pthread_mutex_lock(&lock);
+    advancing = held->outer;
+    held->call_wait = (hal_last_use){0};
     held->is_advancing = false;
     if (submitted) {
         first_batch_remove(queue);
@@ -239,79 +246,26 @@ static uint32_t waiter_next_attempt(hal_deferred_waiter *waiter, const hal_block
     return attempt;
 }
 
-/* ---- Cycles of waits: ranks that take steps of two groups in another order ---- */
-
-/* Waits that are younger are not examined. */
-#define CYCLE_NS UINT64_C(100000000)
-
-/* Queues of which each waits for the next one. */
-typedef struct wait_path {
-    const hal_queue *queues[HAL_MAX_CYCLE];
-    uint32_t count;
-} wait_path;
-
-/* Whether the queue has a batch, after its first one, whose fence `fence` waits for. */
-static bool queue_holds_back(const hal_queue *queue, const hal_host_fence *fence)
+/* Notes what the host call that this thread is in waits for, with {0} that it does not any more.
+ * Calls that it was made in wait for its batch. The caller holds the lock. */
+static void calls_set_wait(hal_last_use use)
 {
-    for (const hal_recording *r = queue->deferred.first->next; r; r = r->next) {
-        if (r->fence && r->fence->group == fence->group && r->fence->step <= fence->step &&
-            !r->fence->has_published) {
-            return true;
+    for (hal_queue *queue = advancing; queue; queue = queue->deferred.outer) {
+        hal_deferred_batches *held = &queue->deferred;
+        if (held->call_wait.timeline != use.timeline || held->call_wait.value != use.value) {
+            held->call_wait = use;
+            held->call_wait_ns = hal_clock_ns();
         }
+        use = (hal_last_use){&queue->timeline, held->first->value};
     }
-    return false;
 }
 
-/* Whether the first batch of a queue waits for deferred batches of another. What a thread is
- * submitting is not known. */
-static bool queue_waits_for(const hal_queue *queue, const hal_queue *other)
+/* Looks for a cycle that the wait is in. The caller holds the lock. */
+static void waiter_find_cycle(hal_deferred_waiter *waiter, const hal_blocker *blocker)
 {
-    const hal_recording *first = queue->deferred.first;
-    if (queue->deferred.is_advancing || other->deferred.is_advancing) {
-        return false;
-    }
-    for (uint32_t i = 0; i < first->wait_count; i++) {
-        if (first->waits[i].timeline == &other->timeline &&
-            !hal_timeline_has_submitted(first->waits[i].timeline, first->waits[i].value)) {
-            return true;
-        }
-    }
-    return first->fence && first->fence->group && queue_holds_back(other, first->fence);
-}
-
-/* Extends the path by queues that are not in it, until its last one waits for its first one. */
-static bool path_close(wait_path *path)
-{
-    const hal_queue *last = path->queues[path->count - 1];
-    if (path->count > 1 && queue_waits_for(last, path->queues[0])) {
-        return true;
-    }
-    for (const hal_queue *next = deferred_queues; next; next = next->deferred.next) {
-        bool is_in = path->count == HAL_MAX_CYCLE;
-        for (uint32_t i = 0; i < path->count; i++) {
-            is_in |= path->queues[i] == next;
-        }
-        if (!is_in && queue_waits_for(last, next)) {
-            path->queues[path->count++] = next;
-            if (path_close(path)) {
-                return true;
-            }
-            path->count--;
-        }
-    }
-    return false;
-}
-
-/* Tells a layer of a cycle that the wait is in, once. The caller holds the lock. */
-static void waiter_find_cycle(hal_deferred_waiter *waiter, const hal_queue *queue)
-{
-    const uint64_t now = hal_clock_ns();
-    wait_path path = {.queues = {queue}, .count = 1};
-    waiter->begin_ns = waiter->begin_ns ? waiter->begin_ns : now;
-    if (!waiter->has_reported && now - waiter->begin_ns > CYCLE_NS && path_close(&path)) {
-        waiter->has_reported = true;
-        hal_hooks_table()->cycle_found(path.queues, path.count);
-    }
+    const hal_queue *queue =
+        blocker->fenced ? blocker->fenced : hal_timeline_queue(blocker->use.timeline);
+    hal_wait_cycle_find(&waiter->watch, deferred_queues, queue);
 }
 
 void hal_deferred_add(hal_queue *queue, hal_recording *recording, uint64_t value)
@@ -397,11 +351,16 @@ hal_status hal_deferred_wait(hal_deferred_waiter *waiter, hal_last_use use, uint
             attempt = waiter_next_attempt(waiter, &blocker);
             is_eager = fence_poll_eagerly(&blocker, attempt);
         }
-        if (blocker.fenced && hal_hooks_on(HAL_HOOK_CALLS)) {
-            waiter_find_cycle(waiter, blocker.fenced);
+        const bool is_held = blocker.fenced || blocker.is_thread;
+        if (is_held && hal_hooks_on(HAL_HOOK_CALLS)) {
+            calls_set_wait(use);
+            waiter_find_cycle(waiter, &blocker);
         }
-        if ((blocker.fenced || blocker.is_thread) && !is_eager) {
+        if (is_held && !is_eager) {
             status = advanced_wait(limit_ns);
+        }
+        if (status == HAL_ERROR_TIMEOUT && limit_ns == timeout_ns) {
+            calls_set_wait((hal_last_use){0});
         }
         pthread_mutex_unlock(&lock);
     }

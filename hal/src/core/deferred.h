@@ -5,13 +5,13 @@
 #define HAL_SRC_CORE_DEFERRED_H
 
 #include "queue.h"
+#include "wait_cycle.h"
 
 /* A thread that waits for a point: attempts at the fence that it waits for now. Begins as {0}. */
 typedef struct hal_deferred_waiter {
     uint32_t attempts;
     uint64_t submitted; /* last value of the fence's queue when the attempts began */
-    uint64_t begin_ns;  /* of the wait for fences, with a layer; 0: not yet */
-    bool has_reported;  /* a cycle of waits */
+    hal_wait_watch watch;
 } hal_deferred_waiter;
 
 /* Defers the submit of a flushed batch. Takes the recording. Threads: the queue's. */

@@ -24,8 +24,6 @@ enum {                       /* hal_hooks_mask: bits for kinds of hooks */
        HAL_HOOK_BATCHES = 4, /* batch_started and queue_closing; a batch has one command only */
 };
 
-#define HAL_MAX_CYCLE 16u
-
 /* Objects that programs have. */
 typedef enum hal_object_kind {
     HAL_OBJECT_DEVICE,
@@ -113,9 +111,11 @@ typedef struct hal_hooks {
     /* The queue, or the host where queue is null, waits for a point. */
     void (*point_waited)(const hal_queue *queue, hal_point point);
 
-    /* Each of the queues waits for the next one, the last one for the first: a host fence of its
-     * first deferred batch, or a point. At most HAL_MAX_CYCLE. Under the lock of deferred.c. */
-    void (*cycle_found)(const hal_queue *const *queues, uint32_t count);
+    /* Writes what a queue is, and what its first deferred batch waits for. Under the lock of
+     * deferred.c, as the next one. */
+    void (*queue_describe)(const hal_queue *queue, char *text, size_t bytes);
+    /* Each of the queues that `text` names waits for the next one, the last one for the first. */
+    void (*cycle_found)(const char *text);
 
     /* The first command of a batch is about to be recorded. Threads: the queue's. */
     void (*batch_started)(hal_queue *queue);

@@ -20,6 +20,21 @@ typedef struct hal_poll_policy {
     uint32_t renew_below;    /* a wait that made fewer attempts begins anew at its next fence */
 } hal_poll_policy;
 
+struct hal_wait_chain;
+
+/* How steps with ranks in other processes tell each other what they wait for, see wait_cycle.h.
+ * Threads: under the lock of deferred.c, while no thread advances the fence's queue. */
+typedef struct hal_fence_peers {
+    /* The id of the group, the same in all processes. */
+    void (*get_group)(const hal_host_fence *fence, uint64_t group[4]);
+    /* Finds the next rank, from `*rank` on, that the fence waits for, and reads its chain, which is
+     * empty if there is none. */
+    bool (*read)(const hal_host_fence *fence, uint32_t *rank, struct hal_wait_chain *chain);
+    /* Tells the others that the rank takes no step after those that it has published, because of
+     * the waits of a chain. */
+    void (*write)(const hal_host_fence *fence, const struct hal_wait_chain *chain);
+} hal_fence_peers;
+
 struct hal_host_fence {
     /* Does what can be done without a wait, and sets `*signaled` when the batch may be submitted.
      * Called again until it is signaled or failed; never records commands. `repeats`: the call
@@ -29,12 +44,13 @@ struct hal_host_fence {
     void (*destroy)(hal_host_fence *fence);
     const hal_poll_policy *policy;
 
-    /* Of a step that ranks of this process take together; they do not change but for the last. */
+    /* Of a step that ranks take together; only has_published changes. */
     const void *group; /* that all its fences have; null: the fence waits for no other fence */
     const char *what;  /* the step does, such as "all_reduce" */
     uint64_t step;     /* in the group's order */
     uint32_t rank;
-    bool has_published; /* others do not wait for this fence any more */
+    bool has_published;           /* others do not wait for this fence any more */
+    const hal_fence_peers *peers; /* of a group of processes with common memory, else null */
 };
 
 static inline void hal_host_fence_destroy(hal_host_fence *fence)

@@ -16,10 +16,13 @@
 typedef struct hal_deferred_batches {
     hal_queue *next; /* among the queues with deferred batches */
     hal_recording *first, *last;
-    hal_recording *spare; /* empty batches for reuse */
-    uint64_t visit;       /* number of the last pass that examined the queue */
-    bool is_advancing;    /* a thread is submitting `first` and owns its contents */
-    bool is_wanted;       /* another thread tried to advance it meanwhile */
+    hal_recording *spare;   /* empty batches for reuse */
+    uint64_t visit;         /* number of the last pass that examined the queue */
+    bool is_advancing;      /* a thread is submitting `first` and owns its contents */
+    bool is_wanted;         /* another thread tried to advance it meanwhile */
+    hal_queue *outer;       /* that the advancing thread was advancing before */
+    hal_last_use call_wait; /* that a function of the advancing thread waits for, with a layer */
+    uint64_t call_wait_ns;  /* when that began */
     _Atomic uint32_t count;
     _Atomic bool has_error; /* a deferred batch was rejected: */
     hal_status error_status;

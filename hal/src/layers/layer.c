@@ -286,10 +286,17 @@ static void point_waited(const hal_queue *queue, hal_point point)
     }
 }
 
-static void cycle_found(const hal_queue *const *queues, uint32_t count)
+static void queue_describe(const hal_queue *queue, char *text, size_t bytes)
 {
     if (layer_is_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_cycle_found(queues, count);
+        hal_validate_queue_describe(queue, text, bytes);
+    }
+}
+
+static void cycle_found(const char *text)
+{
+    if (layer_is_on(HAL_LAYER_VALIDATE)) {
+        hal_validate_cycle_found(text);
     }
 }
 
@@ -314,6 +321,7 @@ static const hal_hooks hooks = {
     .host_access = host_access,
     .batch_flushed = batch_flushed,
     .point_waited = point_waited,
+    .queue_describe = queue_describe,
     .cycle_found = cycle_found,
     .batch_started = hal_trace_batch_started,
     .queue_closing = hal_trace_queue_closing,

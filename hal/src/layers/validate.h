@@ -35,7 +35,8 @@ void hal_validate_command_recorded(const hal_queue *queue, const hal_action *act
 void hal_validate_host_access(const hal_queue *queue, const hal_range *range, uint32_t access);
 void hal_validate_batch_flushed(const hal_queue *queue, uint64_t value, hal_status status);
 void hal_validate_point_waited(const hal_queue *queue, hal_point point);
-void hal_validate_cycle_found(const hal_queue *const *queues, uint32_t count);
+void hal_validate_queue_describe(const hal_queue *queue, char *text, size_t bytes);
+void hal_validate_cycle_found(const char *text);
 void hal_validate_buffer_mapped(const hal_buffer *buffer);
 void hal_validate_buffer_unmapped(const hal_buffer *buffer);
 

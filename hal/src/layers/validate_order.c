@@ -420,34 +420,36 @@ void hal_validate_forget_queue(hal_object *queue)
     }
 }
 
-/* Appends a queue with the step that its first batch waits for. */
-static void cycle_add_queue(char *text, size_t bytes, const hal_queue *queue)
+void hal_validate_queue_describe(const hal_queue *queue, char *text, size_t bytes)
 {
     char words[HAL_OBJECT_TEXT] = "a queue";
+    const hal_recording *first = queue->deferred.first;
+    const hal_timeline *waited = queue->deferred.call_wait.timeline;
+    const unsigned long long batch = first->value - queue->timeline.base;
+    pthread_mutex_lock(&hal_validate_lock);
     const hal_object *object = hal_validate_find(HAL_OBJECT_QUEUE, queue);
-    const hal_host_fence *fence = queue->deferred.first->fence;
-    const size_t length = strlen(text);
     if (object) {
         hal_validate_words(object, words);
     }
-    if (fence && fence->group) {
-        snprintf(text + length, bytes - length, "%s (in %s, step %llu of rank %u)", words,
-                 fence->what, (unsigned long long)fence->step, fence->rank);
+    pthread_mutex_unlock(&hal_validate_lock);
+    if (waited) {
+        snprintf(text, bytes, "%s (batch %llu, in a host call, which waits for batch %llu of %s)",
+                 words, batch, (unsigned long long)(queue->deferred.call_wait.value - waited->base),
+                 waited == &queue->timeline ? "the same queue" : "the next queue");
+    } else if (first->fence && first->fence->group) {
+        snprintf(text, bytes, "%s (batch %llu, in %s, step %llu of rank %u)", words, batch,
+                 first->fence->what, (unsigned long long)first->fence->step, first->fence->rank);
     } else {
-        snprintf(text + length, bytes - length, "%s (at a point)", words);
+        snprintf(text, bytes, "%s (batch %llu, at a point)", words, batch);
     }
 }
 
-void hal_validate_cycle_found(const hal_queue *const *queues, uint32_t count)
+void hal_validate_cycle_found(const char *text)
 {
-    char text[1024] = "";
     pthread_mutex_lock(&hal_validate_lock);
-    for (uint32_t i = 0; i <= count && strlen(text) < sizeof text - 2 * HAL_OBJECT_TEXT; i++) {
-        strcat(text, i == 0 ? "" : " waits for ");
-        cycle_add_queue(text, sizeof text, queues[i % count]);
-    }
     hal_validate_found(HAL_OK, text,
                        "a cycle of waits, which only a time limit ends; let all ranks take the "
-                       "steps of their groups in one order");
+                       "steps of their groups in one order, and functions of host calls wait for "
+                       "nothing");
     pthread_mutex_unlock(&hal_validate_lock);
 }

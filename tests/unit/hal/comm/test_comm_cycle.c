@@ -1,8 +1,12 @@
-/* Ranks that take the steps of two groups in different order wait for each other: the validate
- * layer reports the cycle with all queues before the time limit ends; in one order nothing. */
+/* Ranks that take the steps of two groups in different order, and functions of host calls that wait
+ * for work after the call, wait for themselves: the validate layer reports the cycle with all
+ * queues before the time limit ends; of right programs nothing. */
 #include "mock_fixture.h"
 
+#include <hal/host_call.h>
+#include <pthread.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 enum { RANKS = 2 };
 static char finding[1024];
@@ -78,6 +82,128 @@ TEST(cycles_are_reported_with_all_queues)
         !strstr(finding, "all_reduce, step 1 of rank 1) waits for queue")) {
         fail_msg("the finding is: %s", finding);
     }
+}
+
+/* ---- Functions of host calls that wait ---- */
+
+enum { LIMIT_NS = 400000000 };
+
+typedef struct waiting_call {
+    hal_queue *queue; /* that the function waits for; null: it sleeps */
+    hal_status status;
+} waiting_call;
+
+static void call_wait(void *user, hal_status status)
+{
+    waiting_call *call = user;
+    if (call->queue) {
+        call->status = hal_queue_wait(call->queue, LIMIT_NS);
+    } else {
+        usleep(LIMIT_NS / 1000);
+    }
+}
+
+static void *queue_wait(void *queue)
+{
+    hal_queue_wait(queue, HAL_WAIT_FOREVER);
+    return NULL;
+}
+
+typedef struct pair {
+    mock_state *mock;
+    hal_device *device;
+    hal_queue *queues[2];
+    hal_buffer *buffer;
+    waiting_call calls[2];
+} pair;
+
+static hal_point pair_fill(const pair *all, int i)
+{
+    hal_point point = {0};
+    const hal_range half = {all->buffer, (uint64_t)i * 32, 32};
+    assert_ok(hal_queue_fill(all->queues[i], half, 1));
+    assert_ok(hal_queue_flush(all->queues[i], &point));
+    return point;
+}
+
+static pair pair_open(void)
+{
+    pair made = {.device = mock_open("mock"), .mock = mock_find("mock")};
+    made.mock->hold = 1; /* the functions run in waits, not in the flush of what comes after them */
+    made.queues[0] = mock_queue(made.device);
+    made.queues[1] = mock_queue(made.device);
+    made.buffer = mock_buffer(made.device, 64);
+    finding[0] = 0;
+    return made;
+}
+
+/* Queue `i` calls a function that waits for queue `of`, -1: sleeps, with work before and after. */
+static hal_point pair_call(pair *all, int i, int of)
+{
+    all->calls[i] = (waiting_call){of < 0 ? NULL : all->queues[of], HAL_OK};
+    pair_fill(all, i);
+    assert_ok(hal_queue_host_call(all->queues[i], call_wait, &all->calls[i], 0));
+    return pair_fill(all, i);
+}
+
+static void pair_wait_and_close(pair *all)
+{
+    pthread_t other;
+    all->mock->hold = 0;
+    assert_int_equal(pthread_create(&other, NULL, queue_wait, all->queues[1]), 0);
+    assert_ok(hal_queue_wait(all->queues[0], HAL_WAIT_FOREVER));
+    assert_int_equal(pthread_join(other, NULL), 0);
+    hal_queue_destroy(all->queues[0]);
+    hal_queue_destroy(all->queues[1]);
+    hal_buffer_release(all->buffer);
+    hal_device_release(all->device);
+}
+
+static void finding_has(const char *words)
+{
+    if (!strstr(finding, words)) {
+        fail_msg("expected \"%s\", the finding is: %s", words, finding);
+    }
+}
+
+TEST(calls_that_wait_for_their_own_queue_are_reported)
+{
+    pair all = pair_open();
+    pair_call(&all, 0, 0);
+    pair_wait_and_close(&all);
+    assert_int_equal(all.calls[0].status, HAL_ERROR_TIMEOUT);
+    finding_has("in a host call, which waits for batch 2 of the same queue) waits for queue");
+}
+
+TEST(calls_that_wait_for_work_after_their_queue_are_reported)
+{
+    pair all = pair_open();
+    assert_ok(hal_queue_wait_point(all.queues[1], pair_call(&all, 0, 1)));
+    pair_fill(&all, 1);
+    pair_wait_and_close(&all);
+    assert_int_equal(all.calls[0].status, HAL_ERROR_TIMEOUT);
+    finding_has("in a host call, which waits for batch 1 of the next queue) waits for queue");
+    finding_has("at a point)");
+}
+
+TEST(calls_of_two_threads_that_wait_for_each_other_are_reported)
+{
+    pair all = pair_open();
+    pair_call(&all, 0, 1);
+    pair_call(&all, 1, 0);
+    pair_wait_and_close(&all);
+    finding_has("of the next queue) waits for queue");
+    assert_null(strstr(finding, "at a point"));
+}
+
+/* A function waits for a queue whose own function is slow, and two threads wait for both. */
+TEST(slow_functions_are_no_cycle)
+{
+    pair all = pair_open();
+    pair_call(&all, 1, -1);
+    pair_call(&all, 0, 1);
+    pair_wait_and_close(&all);
+    assert_string_equal(finding, "");
 }
 
 UNIT_MAIN(begin, NULL)
