@@ -2,6 +2,7 @@
  * from the recorded ones. For wrong results and crashes. */
 #include "command_line.h"
 #include "replay_bisect.h"
+#include "replay_fusion.h"
 #include "replay_run.h"
 #include "replay_side.h"
 
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 typedef struct replay_options {
-    const char *path, *device, *json, *bisect, *with, *reproducer;
+    const char *path, *device, *json, *bisect, *with, *unfused, *reproducer;
     replay_bound bound;
     bool free_running, list;
 } replay_options;
@@ -80,9 +81,16 @@ static const command_option rows[] = {
      .help = "the other side of --bisect",
      .kind = COMMAND_TEXT,
      .offset = OF(with)},
+    {.name = "unfused",
+     .argument = "FILE",
+     .help = "find the first fused kernel whose result differs from that of a recording of the "
+             "same program with HAL_DUMP=calls,unfused; both have HAL_DUMP=calls",
+     .kind = COMMAND_TEXT,
+     .offset = OF(unfused)},
     {.name = "reproducer",
      .argument = "FILE",
-     .help = "what --bisect writes: the one command that differs, as a file for hal-replay, and "
+     .help = "what --bisect and --unfused write: the one command that differs, as a file for "
+             "hal-replay, and "
              "FILE.txt (bisected.batch)",
      .kind = COMMAND_TEXT,
      .offset = OF(reproducer)},
@@ -106,7 +114,7 @@ static const command_line line = {
     .unwritten_status = EXIT_WRONG,
 };
 
-/* Maps the file until the process ends. */
+/* Maps a file until the process ends. */
 static bool file_map(const char *path, const void **data, uint64_t *bytes)
 {
     struct stat information;
@@ -189,6 +197,12 @@ static void list_record(const replay_record *record)
         printf("  ended: %s %.*s\n", hal_status_name(record->status), (int)record->message.count,
                (const char *)record->message.data);
         break;
+    case HAL_DUMP_VALUE:
+        printf("  call %llu %.*s: memory %llu from byte %llu, %llu bytes\n",
+               (unsigned long long)record->value.number, (int)record->value.call.count,
+               (const char *)record->value.call.data, (unsigned long long)record->value.memory,
+               (unsigned long long)record->value.offset, (unsigned long long)record->value.bytes);
+        break;
     default:
         printf("  %s memory %llu from byte %llu: %llu bytes\n",
                record->kind == HAL_DUMP_DATA ? "data in" : "changed", id,
@@ -210,6 +224,34 @@ static int file_list(replay_file *file)
         }
     }
     return more < 0 ? EXIT_WRONG : EXIT_EQUAL;
+}
+
+static bool file_open(const char *path, replay_file *file)
+{
+    const void *data = NULL;
+    uint64_t bytes = 0;
+    if (!file_map(path, &data, &bytes)) {
+        return false;
+    }
+    if (!replay_file_begin(file, data, bytes)) {
+        fprintf(stderr, "hal-replay: %s: %s\n", path, file->message);
+        return false;
+    }
+    return true;
+}
+
+/* Compares with a recording without fusion. */
+static int file_compare(replay_file *file, const replay_options *asked)
+{
+    replay_file unfused;
+    if (!file_open(asked->unfused, &unfused)) {
+        return EXIT_WRONG;
+    }
+    const int status = replay_fusion_compare(file, &unfused, &asked->bound, asked->reproducer);
+    if (unfused.message[0]) {
+        fprintf(stderr, "hal-replay: %s: %s\n", asked->unfused, unfused.message);
+    }
+    return status;
 }
 
 static int records_run(replay_file *file, replay_run *run, const replay_record *first)
@@ -277,8 +319,6 @@ int main(int argc, char **argv)
         return replay_side_serve(atoi(argv[2]), argv[3]);
     }
     replay_options asked = {.reproducer = "bisected.batch", .bound = {-1.0, UINT64_MAX}};
-    const void *data = NULL;
-    uint64_t bytes = 0;
     replay_file file;
     const command_result result = command_line_read(&line, argc, argv, &asked);
     if (result != COMMAND_GO_ON) {
@@ -288,17 +328,14 @@ int main(int argc, char **argv)
         fprintf(stderr, "hal-replay: expected --bisect and --with together\n");
         return EXIT_WRONG;
     }
-    if (!file_map(asked.path, &data, &bytes)) {
-        return EXIT_WRONG;
-    }
-    if (!replay_file_begin(&file, data, bytes)) {
-        fprintf(stderr, "hal-replay: %s: %s\n", asked.path, file.message);
+    if (!file_open(asked.path, &file)) {
         return EXIT_WRONG;
     }
     const replay_bisect_options sides = {{asked.bisect, asked.with}, asked.reproducer, asked.bound};
-    const int status = asked.list     ? file_list(&file)
-                       : asked.bisect ? replay_bisect(&file, &sides)
-                                      : file_replay(&file, &asked);
+    const int status = asked.list      ? file_list(&file)
+                       : asked.bisect  ? replay_bisect(&file, &sides)
+                       : asked.unfused ? file_compare(&file, &asked)
+                                       : file_replay(&file, &asked);
     if (file.message[0]) {
         fprintf(stderr, "hal-replay: %s: %s\n", asked.path, file.message);
     }

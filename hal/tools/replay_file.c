@@ -248,6 +248,18 @@ static void read_batch(payload *from, replay_record *record)
     }
 }
 
+static void read_value(payload *from, replay_value *value)
+{
+    value->number = take_u64(from);
+    value->memory = take_u64(from);
+    value->offset = take_u64(from);
+    value->bytes = take_u64(from);
+    value->type = take_u32(from);
+    value->call = take_string(from);
+    value->group = take_string(from);
+    from->bad |= value->type >= HAL_TYPE_COUNT || value->bytes == 0;
+}
+
 static bool read_payload(payload *from, replay_record *record)
 {
     switch (record->kind) {
@@ -277,6 +289,9 @@ static bool read_payload(payload *from, replay_record *record)
     case HAL_DUMP_OUTCOME:
         record->status = (hal_status)take_u32(from);
         record->message = take_string(from);
+        break;
+    case HAL_DUMP_VALUE:
+        read_value(from, &record->value);
         break;
     default:
         return false;

@@ -42,6 +42,13 @@ typedef struct replay_command {
     replay_bytes scalars;
 } replay_command;
 
+/* What memory holds: the value of a call. */
+typedef struct replay_value {
+    uint64_t number, memory, offset, bytes;
+    uint32_t type;
+    replay_bytes call, group;
+} replay_value;
+
 /* A record; the fields of its kind are set. */
 typedef struct replay_record {
     uint32_t kind;     /* HAL_DUMP_* */
@@ -56,6 +63,7 @@ typedef struct replay_record {
     replay_bytes message;
     replay_device device;
     replay_kernel kernel;
+    replay_value value;
 } replay_record;
 
 /* Refers to the caller's bytes. */

@@ -19,7 +19,7 @@
 #define HAL_DUMP_MAGIC "HALBATCH"
 
 /* Raised whenever a reader of the version before could not read a file any more. */
-#define HAL_DUMP_VERSION 2u
+#define HAL_DUMP_VERSION 3u
 
 /* Kinds of records, and their payloads. */
 enum {
@@ -51,7 +51,12 @@ enum {
     HAL_DUMP_RESULT = 7,
 
     /* How the batch ended: u32 hal_status, string with the sentence of a failure. */
-    HAL_DUMP_OUTCOME = 8
+    HAL_DUMP_OUTCOME = 8,
+
+    /* With HAL_DUMP=calls, where a batch has one command: what memory holds now is the value of a
+     * call of a library on top of hal (hal_profile_value): u64 number, u64 id, u64 offset, u64
+     * bytes, u32 hal_type, string call, string with the calls of its group. */
+    HAL_DUMP_VALUE = 9
 };
 
 /* Forms of a kernel. */

@@ -1,7 +1,8 @@
 /* What libraries on top of hal tell tools: which of their calls became which commands.
  *
- * HAL_PROFILE=FILE writes a page with the times of queues, calls and kernels, and findings of
- * HAL_SANITIZE name the calls (docs/layers.md). The functions below do nothing without both;
+ * HAL_PROFILE=FILE writes a page with the times of queues, calls and kernels, findings of
+ * HAL_SANITIZE name the calls, and HAL_DUMP=calls keeps their values (docs/layers.md). The
+ * functions below do nothing without one of them;
  * callers that compose texts ask hal_profile_is_on first. */
 #ifndef HAL_PROFILE_H
 #define HAL_PROFILE_H
@@ -12,9 +13,13 @@
 extern "C" {
 #endif
 
-/* Whether the process writes a profile or checks kernels.
+/* Whether the process writes a profile, checks kernels or keeps the values of calls.
  * Threads: any. Errors: none. */
 HAL_API int hal_profile_is_on(void);
+
+/* Whether each call is to have commands of its own, by HAL_DUMP=calls,unfused.
+ * Threads: any. Errors: none. */
+HAL_API int hal_profile_is_unfused(void);
 
 /* Begins a group: the commands that are recorded on the queue until hal_profile_group_end are what
  * became of the program's `calls`, words such as "matmul add tanh"; `end` says why no further call
@@ -25,6 +30,15 @@ HAL_API void hal_profile_group_begin(hal_queue *queue, const char *calls, const 
 /* Ends the group of the queue.
  * Threads: the queue's. Errors: none. */
 HAL_API void hal_profile_group_end(hal_queue *queue);
+
+/* The commands of the group store the value of call number `number` of the program in a range.
+ * HAL_DUMP=calls keeps values, so that hal-replay compares runs whose calls became other commands.
+ *   type    of the elements
+ *   number  in the order of the program's calls, the same in all its runs
+ *   call    a word such as "add"; copied
+ * Threads: the queue's. Errors: none. */
+HAL_API void hal_profile_value(hal_queue *queue, const hal_range *range, hal_type type,
+                               uint64_t number, const char *call);
 
 #ifdef __cplusplus
 }

@@ -24,7 +24,8 @@
       "driver for features that it gets wrong; unset: 10000")                                     \
     X(HAL_DUMP, "LIST", "hal/src/layers/layer.c",                                                  \
       "ir: kernels go to the log, before and after legalising; native: what a plugin made of "     \
-      "them, with HAL_LOG=info; batch: what queues run goes to files for hal-replay")              \
+      "them, with HAL_LOG=info; batch: what queues run goes to files for hal-replay, calls: with " \
+      "the values of calls on arrays, unfused: and each call by itself")                           \
     X(HAL_DUMP_DIR, "FOLDER", "hal/src/layers/dump.c",                                             \
       "folder of the files of HAL_DUMP=batch; unset: the working folder")                          \
     X(HAL_TRACE, "FILE", "hal/src/layers/trace.c",                                                 \

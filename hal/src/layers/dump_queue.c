@@ -1,9 +1,11 @@
 /* Files of queues in HAL_DUMP=batch, see dump_queue.h. */
 #include "dump_queue.h"
 
+#include "core/buffer.h"
 #include "core/queue.h"
 #include "dump_contents.h"
 #include "plugin/host.h"
+#include "base/array.h"
 #include "base/map.h"
 #include "base/status.h"
 
@@ -22,12 +24,29 @@ typedef struct queue_file {
     hal_map kernels;        /* written to the file, by id */
     hal_dump_spans written; /* by the batch in flight */
     bool in_flight;
+    char *calls;         /* of the values that follow; null: none */
+    hal_payload *values; /* records of values that wait for the batch in recording */
+    uint32_t value_count, value_capacity;
     hal_status failed; /* nothing more is written */
     char *message;
 } queue_file;
 
 static const char *folder;
 static hal_map file_of; /* by queue */
+
+/* Writes the values that the submitted batches have computed. */
+static hal_status put_values(queue_file *to)
+{
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < to->value_count; i++) {
+        if (status == HAL_OK) {
+            status = hal_dump_file_put(&to->file, HAL_DUMP_VALUE, &to->values[i], NULL, 0);
+        }
+        hal_payload_free(&to->values[i]);
+    }
+    to->value_count = 0;
+    return status;
+}
 
 static void file_end(queue_file *over)
 {
@@ -40,6 +59,11 @@ static void file_end(queue_file *over)
     hal_map_free(&over->kernels);
     free(over->written.items);
     free(over->message);
+    for (uint32_t i = 0; i < over->value_count; i++) {
+        hal_payload_free(&over->values[i]);
+    }
+    free(over->values);
+    free(over->calls);
     free(over);
 }
 
@@ -60,9 +84,8 @@ static hal_status put_device(queue_file *to)
     return status;
 }
 
-static hal_status file_find(const hal_event *event, queue_file **found)
+static hal_status file_find(const hal_queue *queue, queue_file **found)
 {
-    const hal_queue *queue = event->queue;
     queue_file *file = hal_map_get(&file_of, hal_map_key(queue));
     if (file && file->base != queue->timeline.base) {
         file_end(file);
@@ -75,9 +98,9 @@ static hal_status file_find(const hal_event *event, queue_file **found)
             return hal_dump_fail(HAL_ERROR_OUT_OF_MEMORY, "no host memory");
         }
         file->queue = queue;
-        file->device = event->device;
+        file->device = queue->timeline.device;
         file->base = queue->timeline.base;
-        file->contents = (hal_dump_contents){.file = &file->file, .device = event->device};
+        file->contents = (hal_dump_contents){.file = &file->file, .device = file->device};
         file->failed = hal_dump_file_create(folder, &file->file);
         file->failed = file->failed ? file->failed : put_device(file);
         file->message = file->failed ? strdup(hal_status_message()) : NULL;
@@ -209,7 +232,7 @@ hal_status hal_dump_queue_submitting(const hal_event *event)
     if (event->recording->command_count == 0) {
         return HAL_OK; /* only waits */
     }
-    hal_status status = file_find(event, &to);
+    hal_status status = file_find(event->queue, &to);
     if (status == HAL_OK) {
         status = wait_for_earlier(event);
     }
@@ -246,6 +269,9 @@ void hal_dump_queue_submitted(const hal_event *event, hal_status status)
         written = hal_dump_file_put(&to->file, HAL_DUMP_OUTCOME, &outcome, NULL, 0);
     }
     if (written == HAL_OK) {
+        written = put_values(to);
+    }
+    if (written == HAL_OK) {
         written = hal_dump_file_flush(&to->file);
     }
     if (written != HAL_OK) {
@@ -254,6 +280,39 @@ void hal_dump_queue_submitted(const hal_event *event, hal_status status)
     }
     hal_payload_free(&outcome);
     to->in_flight = false;
+}
+
+void hal_dump_queue_set_calls(const hal_queue *queue, const char *calls)
+{
+    queue_file *to = NULL;
+    if (file_find(queue, &to) == HAL_OK) {
+        free(to->calls);
+        to->calls = strdup(calls);
+    }
+}
+
+void hal_dump_queue_note_value(const hal_queue *queue, const hal_range *range, hal_type type,
+                               uint64_t number, const char *call)
+{
+    queue_file *to = NULL;
+    const hal_memory *in = atomic_load(&range->buffer->memory);
+    const hal_dump_memory *memory = hal_dump_memory_find(in->handle);
+    if (!memory || file_find(queue, &to) != HAL_OK ||
+        !HAL_ARRAY_RESERVE(to->values, to->value_capacity, (uint64_t)to->value_count + 1)) {
+        return;
+    }
+    hal_payload *record = &to->values[to->value_count++];
+    *record = (hal_payload){0};
+    hal_payload_u64(record, number);
+    hal_payload_u64(record, memory->id);
+    hal_payload_u64(record, range->offset);
+    hal_payload_u64(record, range->length);
+    hal_payload_u32(record, type);
+    hal_payload_string(record, call);
+    hal_payload_string(record, to->calls ? to->calls : call);
+    if (queue->recorder.recording->command_count == 0) {
+        put_values(to);
+    }
 }
 
 void hal_dump_queue_memory_freeing(const hal_dump_memory *memory)

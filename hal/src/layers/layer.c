@@ -41,10 +41,14 @@ static const word_list layer_words = {
     2,
     {{"fault", HAL_LAYER_FAULT}, {"validate", HAL_LAYER_VALIDATE}}};
 static const word_list dump_words = {"HAL_DUMP",
-                                     "ir, native and batch",
+                                     "ir, native, batch, calls and unfused",
                                      "",
-                                     3,
-                                     {{"batch", HAL_LAYER_DUMP}, {"ir", 0}, {"native", 0}}};
+                                     5,
+                                     {{"batch", HAL_LAYER_DUMP},
+                                      {"calls", HAL_LAYER_DUMP},
+                                      {"unfused", HAL_LAYER_DUMP},
+                                      {"ir", 0},
+                                      {"native", 0}}};
 /* Which checks they name is read by the layer. */
 static const word_list sanitize_words = {"HAL_SANITIZE",
                                          "bounds, init, race, math, nan and stop",
@@ -300,6 +304,20 @@ static void cycle_found(const char *text)
     }
 }
 
+static void batch_started(hal_queue *queue)
+{
+    if (layer_is_on(HAL_LAYER_TRACE)) {
+        hal_trace_batch_started(queue);
+    }
+}
+
+static void queue_closing(hal_queue *queue)
+{
+    if (layer_is_on(HAL_LAYER_TRACE)) {
+        hal_trace_queue_closing(queue);
+    }
+}
+
 static const hal_hooks hooks = {
     .event_before = event_before,
     .event_after = event_after,
@@ -323,8 +341,8 @@ static const hal_hooks hooks = {
     .point_waited = point_waited,
     .queue_describe = queue_describe,
     .cycle_found = cycle_found,
-    .batch_started = hal_trace_batch_started,
-    .queue_closing = hal_trace_queue_closing,
+    .batch_started = batch_started,
+    .queue_closing = queue_closing,
 };
 
 /* Needs the registry's lock. */
@@ -339,6 +357,7 @@ static hal_status start_layers(void)
         }
     }
     if (status == HAL_OK) {
+        mask |= hal_dump_has_calls() ? HAL_HOOK_BATCHES : 0;
         layers_on = on;
         hal_hooks_install(&hooks, mask);
     }

@@ -3,7 +3,7 @@
  *     HAL_LAYERS=validate,fault   a list of layers; fault needs HAL_FAULT, see layers/fault.c
  *     HAL_TRACE=FILE              the trace layer, see layers/trace.c
  *     HAL_PROFILE=FILE            the same as a page, see layers/profile.c
- *     HAL_DUMP=batch              the dump layer, see layers/dump.c
+ *     HAL_DUMP=batch or calls     the dump layer, see layers/dump.c
  *     HAL_SANITIZE=LIST           the sanitize layer, see layers/sanitize.h
  *
  * The variables are read when the process first opens a device; a set-uid process ignores them.
@@ -36,6 +36,15 @@ typedef struct hal_layer {
 
 extern const hal_layer hal_layer_dump, hal_layer_trace, hal_layer_fault, hal_layer_validate,
     hal_layer_profile, hal_layer_sanitize;
+
+/* ---- Calls of libraries for the dump layer, see hal/profile.h ---- */
+
+/* Whether HAL_DUMP has the word calls; then a batch has one command. */
+bool hal_dump_has_calls(void);
+bool hal_dump_is_unfused(void); /* the word unfused */
+void hal_dump_group_set(hal_queue *queue, const char *calls);
+void hal_dump_value_note(hal_queue *queue, const hal_range *range, hal_type type, uint64_t number,
+                         const char *call);
 
 /* Reads the variables, begins their layers and installs the hooks. Does nothing after the first
  * success; reads the variables again after an error. Threads: any.

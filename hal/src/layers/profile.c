@@ -151,7 +151,13 @@ void hal_profile_buffer_labelled(const hal_buffer *buffer, const char *label)
 
 int hal_profile_is_on(void)
 {
-    return atomic_load_explicit(&is_on, memory_order_relaxed) || hal_sanitize_is_on();
+    return atomic_load_explicit(&is_on, memory_order_relaxed) || hal_sanitize_is_on() ||
+           hal_dump_has_calls();
+}
+
+int hal_profile_is_unfused(void)
+{
+    return hal_dump_is_unfused();
 }
 
 void hal_profile_group_begin(hal_queue *queue, const char *calls, const char *end)
@@ -159,12 +165,23 @@ void hal_profile_group_begin(hal_queue *queue, const char *calls, const char *en
     if (queue && calls && hal_sanitize_is_on()) {
         hal_sanitize_group_set(queue, calls);
     }
+    if (queue && calls && hal_dump_has_calls()) {
+        hal_dump_group_set(queue, calls);
+    }
     if (atomic_load_explicit(&is_on, memory_order_relaxed) && queue && calls && end) {
         const uint32_t number = atomic_fetch_add(&last_group, 1) + 1;
         hal_trace_set_group(queue, number);
         char copy[1001]; /* bounded: a line of the file */
         snprintf(copy, sizeof copy, "%s", calls);
         hal_trace_instant(hal_trace_thread(), "group", copy, end, "\"group\":%" PRIu32, number);
+    }
+}
+
+void hal_profile_value(hal_queue *queue, const hal_range *range, hal_type type, uint64_t number,
+                       const char *name)
+{
+    if (queue && range && range->buffer && name && hal_dump_has_calls()) {
+        hal_dump_value_note(queue, range, type, number, name);
     }
 }
 

@@ -169,6 +169,7 @@ FOR_EACH_COUNT ops_array *node_defer(ops_arrays *arrays, ops_operation operation
     node->function = (uint8_t)operation_function;
     node->axis = (uint8_t)result->axis;
     node_set_order(node, operands, count, result);
+    node->number = ++arrays->call_count;
     arrays->statistics.recorded++;
     arrays->statistics.deferred++;
     node_bound_cluster(node, operands, count);

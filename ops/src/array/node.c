@@ -3,6 +3,7 @@
 
 #include "kernels/pool.h"
 
+#include <hal/profile.h>
 #include <ops/gemm.h>
 #include <ops/pointwise.h>
 #include <ops/windows.h>
@@ -189,7 +190,7 @@ ops_arrays *ops_arrays_make(ops_context *context, const char *function)
     arrays->extension.destroy = arrays_destroy;
     arrays->context = context;
     arrays->plan_cache = plan_cache;
-    arrays->fusion = 1;
+    arrays->fusion = !hal_profile_is_unfused();
     atomic_init(&arrays->thread, ops_current_thread());
     atomic_init(&arrays->remote_list, NULL);
     const uint32_t most = context->info->max_bindings - 1;
@@ -301,6 +302,7 @@ ops_array *ops_node_create(ops_arrays *arrays)
     node->cluster_leaves = 1;
     node->recording = arrays->is_recording ? arrays->recording : 0;
     node->site = ops_sites_now(&arrays->sites);
+    node->number = 0;
     node->view.buffer = NULL;
     if (arrays->scope) {
         scope_add(arrays->scope, node);
@@ -383,11 +385,34 @@ hal_status ops_node_replace_operands(ops_array *node, ops_array *const *operands
     return HAL_OK;
 }
 
+/* Tells tools where a value is; others than those in row-major order have an order of their own in
+ * each run. */
+static void node_tell_value(const ops_array *node)
+{
+    const ops_tensor *view = &node->view;
+    const uint64_t size = hal_type_size(view->type);
+    int64_t count = 1;
+    bool is_dense = node->number > 0 && !ops_node_is_view(node);
+    for (uint32_t i = view->rank; i-- > 0;) {
+        is_dense &= view->shape[i] == 1 || view->stride[i] == count;
+        count *= view->shape[i];
+    }
+    if (is_dense && count > 0) {
+        const hal_range range = {view->buffer, (uint64_t)view->offset * size,
+                                 (uint64_t)count * size};
+        hal_profile_value(node->owner->context->queue, &range, view->type, node->number,
+                          ops_node_operation_name(node));
+    }
+}
+
 void ops_node_set_result(ops_array *node, hal_buffer *buffer)
 {
     hal_buffer_release(node->view.buffer); /* of a placed node */
     node->view.buffer = buffer;
     node->state = OPS_NODE_MEMORY;
+    if (hal_profile_is_on()) {
+        node_tell_value(node);
+    }
     node->owner->statistics.deferred--;
     node->cluster_operations = 0;
     node->cluster_leaves = 1;

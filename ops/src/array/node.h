@@ -151,7 +151,8 @@ struct ops_array {
     /* References that other threads removed and the owner did not, yet; while there are any, the
      * node is once in the owner's list of them, which its own next links. */
     _Atomic uint32_t remote_releases;
-    uint32_t site; /* of the call, in the owner's sites; 0: not known */
+    uint32_t site;   /* of the call, in the owner's sites; 0: not known */
+    uint32_t number; /* of a call that deferred it, for hal-replay; 0: of none */
     ops_array *remote_next;
     double scale;    /* of ATTENTION; 0: 1 / sqrt(d) */
     ops_tensor view; /* without a buffer while deferred, with strides */
@@ -182,6 +183,7 @@ struct ops_arrays {
      * any node by now. */
     ops_array *reductions[OPS_RECENT_REDUCTIONS];
     uint32_t reduction_count; /* so far */
+    uint32_t call_count;      /* deferred nodes so far */
     int fusion;               /* 0: each call records its own kernel */
     uint32_t max_leaves;      /* that one kernel may read on the context's device */
     uint32_t cluster_epoch;   /* of the last gathering; 0 is never used */

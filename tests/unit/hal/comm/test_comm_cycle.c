@@ -89,23 +89,23 @@ TEST(cycles_are_reported_with_all_queues)
 enum { LIMIT_NS = 400000000 };
 
 typedef struct waiting_call {
-    hal_queue *queue; /* that the function waits for; null: it sleeps */
+    const hal_point *point; /* that the function waits for; null: it sleeps */
     hal_status status;
 } waiting_call;
 
 static void call_wait(void *user, hal_status status)
 {
     waiting_call *call = user;
-    if (call->queue) {
-        call->status = hal_queue_wait(call->queue, LIMIT_NS);
+    if (call->point) {
+        call->status = hal_point_wait(*call->point, LIMIT_NS);
     } else {
         usleep(LIMIT_NS / 1000);
     }
 }
 
-static void *queue_wait(void *queue)
+static void *point_wait(void *point)
 {
-    hal_queue_wait(queue, HAL_WAIT_FOREVER);
+    hal_point_wait(*(hal_point *)point, HAL_WAIT_FOREVER);
     return NULL;
 }
 
@@ -114,16 +114,16 @@ typedef struct pair {
     hal_device *device;
     hal_queue *queues[2];
     hal_buffer *buffer;
+    hal_point points[2]; /* the last ones */
     waiting_call calls[2];
 } pair;
 
-static hal_point pair_fill(const pair *all, int i)
+static hal_point pair_fill(pair *all, int i)
 {
-    hal_point point = {0};
     const hal_range half = {all->buffer, (uint64_t)i * 32, 32};
     assert_ok(hal_queue_fill(all->queues[i], half, 1));
-    assert_ok(hal_queue_flush(all->queues[i], &point));
-    return point;
+    assert_ok(hal_queue_flush(all->queues[i], &all->points[i]));
+    return all->points[i];
 }
 
 static pair pair_open(void)
@@ -137,10 +137,11 @@ static pair pair_open(void)
     return made;
 }
 
-/* Queue `i` calls a function that waits for queue `of`, -1: sleeps, with work before and after. */
+/* Queue `i` calls a function that waits for the end of queue `of`, or sleeps if that is -1; there is
+ * work before and after it. */
 static hal_point pair_call(pair *all, int i, int of)
 {
-    all->calls[i] = (waiting_call){of < 0 ? NULL : all->queues[of], HAL_OK};
+    all->calls[i] = (waiting_call){of < 0 ? NULL : &all->points[of], HAL_OK};
     pair_fill(all, i);
     assert_ok(hal_queue_host_call(all->queues[i], call_wait, &all->calls[i], 0));
     return pair_fill(all, i);
@@ -150,8 +151,8 @@ static void pair_wait_and_close(pair *all)
 {
     pthread_t other;
     all->mock->hold = 0;
-    assert_int_equal(pthread_create(&other, NULL, queue_wait, all->queues[1]), 0);
-    assert_ok(hal_queue_wait(all->queues[0], HAL_WAIT_FOREVER));
+    assert_int_equal(pthread_create(&other, NULL, point_wait, &all->points[1]), 0);
+    assert_ok(hal_point_wait(all->points[0], HAL_WAIT_FOREVER));
     assert_int_equal(pthread_join(other, NULL), 0);
     hal_queue_destroy(all->queues[0]);
     hal_queue_destroy(all->queues[1]);

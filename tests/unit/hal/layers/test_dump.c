@@ -226,7 +226,8 @@ TEST(a_word_that_is_not_known_is_an_error)
     hal_device *device = NULL;
     setenv("HAL_DUMP", "batches,native", 1);
     assert_fails(hal_device_open("cpu", &device), HAL_ERROR_INVALID_ARGUMENT,
-                 "HAL_DUMP: expected a list of ir, native and batch, got \"batches\"");
+                 "HAL_DUMP: expected a list of ir, native, batch, calls and "
+                 "unfused, got \"batches\"");
     assert_null(device);
 }
 
@@ -388,7 +389,7 @@ TEST(cut_and_foreign_files_are_refused)
     FILE *newer = fopen(path, "wb");
     assert_int_equal(fwrite(bytes, 1, size, newer), size);
     fclose(newer);
-    expect(2, replay(path, "--device mock"), "expected version 2, got 9");
+    expect(2, replay(path, "--device mock"), "expected version 3, got 9");
     unlink(path);
     expect(2, replay(path, ""), "expected a readable file");
     expect(2, replay(folder, ""), "expected a regular file");
