@@ -137,7 +137,7 @@ static pair pair_open(void)
     return made;
 }
 
-/* Queue `i` calls a function that waits for the end of queue `of`, or sleeps if that is -1; there is
+/* Queue `i` calls a function that waits for the end of queue `of`, or sleeps if that is -1, with
  * work before and after it. */
 static hal_point pair_call(pair *all, int i, int of)
 {
