@@ -9,9 +9,11 @@
 #include "core/progress.h"
 
 #include "base/cancel.h"
+#include "base/fork.h"
 #include "base/platform.h"
 #include "base/status.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,9 +62,75 @@ hal_status hal_comm_make(hal_device *device, hal_mailbox *mailbox, uint32_t rank
     return HAL_OK;
 }
 
+/* Ranks of the process in groups of processes, for what their threads wait for. */
+static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(shared_lock, HAL_FORK_LAYER)
+static hal_comm *shared_comms;
+static _Thread_local char thread_mark;
+
+void hal_comm_set_thread(hal_comm *comm)
+{
+    atomic_store_explicit(&comm->thread, (uintptr_t)&thread_mark, memory_order_relaxed);
+}
+
+static bool comm_is_of_this_thread(hal_comm *comm)
+{
+    return atomic_load_explicit(&comm->thread, memory_order_relaxed) == (uintptr_t)&thread_mark;
+}
+
+static void shared_add(hal_comm *comm)
+{
+    if (comm && comm->mailbox && comm->mailbox->file >= 0) {
+        hal_comm_set_thread(comm);
+        pthread_mutex_lock(&shared_lock);
+        comm->next_shared = shared_comms;
+        shared_comms = comm;
+        pthread_mutex_unlock(&shared_lock);
+    }
+}
+
+static void shared_remove(const hal_comm *comm)
+{
+    pthread_mutex_lock(&shared_lock);
+    for (hal_comm **at = &shared_comms; *at; at = &(*at)->next_shared) {
+        if (*at == comm) {
+            *at = comm->next_shared;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&shared_lock);
+}
+
+bool hal_comm_has_left(const uint64_t group[4], uint32_t rank, uint64_t step)
+{
+    bool has_left = false;
+    pthread_mutex_lock(&shared_lock);
+    for (hal_comm *comm = shared_comms; comm; comm = comm->next_shared) {
+        has_left |= comm->rank == rank && comm_is_of_this_thread(comm) && comm->last_step < step &&
+                    memcmp(comm->mailbox->id.bytes, group, sizeof comm->mailbox->id.bytes) == 0;
+    }
+    pthread_mutex_unlock(&shared_lock);
+    return has_left;
+}
+
+void hal_comm_write_left(const hal_wait_chain *waits)
+{
+    pthread_mutex_lock(&shared_lock);
+    for (hal_comm *comm = shared_comms; comm; comm = comm->next_shared) {
+        hal_mailbox_rank *own = hal_mailbox_rank_at(comm->mailbox, comm->rank);
+        if (comm_is_of_this_thread(comm) && atomic_load(&own->consumed) == comm->last_step) {
+            hal_mailbox_write_held(own, comm->last_step + 1, waits);
+        }
+    }
+    pthread_mutex_unlock(&shared_lock);
+}
+
 hal_status hal_comm_start(hal_comm **comms, uint32_t count, const char *function)
 {
     const hal_status status = hal_backend_create(comms, count, function);
+    for (uint32_t i = 0; status == HAL_OK && i < count; i++) {
+        shared_add(comms[i]);
+    }
     for (uint32_t i = 0; status != HAL_OK && i < count; i++) {
         hal_comm_destroy(comms[i]);
         comms[i] = NULL;
@@ -77,6 +145,7 @@ void hal_comm_ref(hal_comm *comm)
 
 static void comm_free(hal_comm *comm)
 {
+    shared_remove(comm);
     while (comm->stages) {
         hal_comm_stage *stage = comm->stages;
         comm->stages = stage->next;

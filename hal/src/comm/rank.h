@@ -38,6 +38,9 @@ struct hal_comm {
     uint64_t key[2]; /* that of the mailbox, by which others recognise this memory (direct.h) */
     uint64_t time_limit_ns;
 
+    hal_comm *next_shared;    /* among those of the process with processes, see comm.c */
+    _Atomic uintptr_t thread; /* that created the rank, or recorded its last step */
+
     /* Of the thread that records. */
     uint64_t last_step;
     uint64_t last_split;

@@ -498,8 +498,11 @@ static void step_write_held(const hal_host_fence *fence, const hal_wait_chain *c
     }
 }
 
-static const hal_fence_peers step_peers = {
-    .get_group = step_get_group, .read = step_read_held, .write = step_write_held};
+static const hal_fence_peers step_peers = {.get_group = step_get_group,
+                                           .read = step_read_held,
+                                           .write = step_write_held,
+                                           .has_left = hal_comm_has_left,
+                                           .write_left = hal_comm_write_left};
 
 static void step_destroy(hal_host_fence *fence)
 {
@@ -529,6 +532,7 @@ hal_status hal_step_record(hal_comm *comm, hal_queue *queue,
         return status;
     }
     hal_comm_ref(comm);
+    hal_comm_set_thread(comm);
     step->fence = (hal_host_fence){.advance = step_advance,
                                    .destroy = step_destroy,
                                    .policy = comm->policy,

@@ -114,8 +114,9 @@ typedef struct hal_hooks {
     /* Writes what a queue is, and what its first deferred batch waits for. Under the lock of
      * deferred.c, as the next one. */
     void (*queue_describe)(const hal_queue *queue, char *text, size_t bytes);
-    /* Each of the queues that `text` names waits for the next one, the last one for the first. */
-    void (*cycle_found)(const char *text);
+    /* Each of the queues that `text` names waits for the next one, the last one for the first;
+     * unless `is_certain`, only if no other thread records a step for one that waits. */
+    void (*cycle_found)(const char *text, bool is_certain);
 
     /* The first command of a batch is about to be recorded. Threads: the queue's. */
     void (*batch_started)(hal_queue *queue);

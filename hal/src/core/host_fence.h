@@ -33,6 +33,12 @@ typedef struct hal_fence_peers {
     /* Tells the others that the rank takes no step after those that it has published, because of
      * the waits of a chain. */
     void (*write)(const hal_host_fence *fence, const struct hal_wait_chain *chain);
+    /* Whether the calling thread took the last step of the group as `rank`, and has not recorded
+     * `step` yet. */
+    bool (*has_left)(const uint64_t group[4], uint32_t rank, uint64_t step);
+    /* Tells the others of a chain that the calling thread waits in, before it records the next
+     * steps of the groups whose last steps it took. */
+    void (*write_left)(const struct hal_wait_chain *chain);
 } hal_fence_peers;
 
 struct hal_host_fence {

@@ -120,7 +120,7 @@ static void path_report(const wait_path *path)
                                           sizeof words);
         text_add(text, words);
     }
-    hal_hooks_table()->cycle_found(text);
+    hal_hooks_table()->cycle_found(text, true);
 }
 
 /* ---- Between processes ---- */
@@ -209,7 +209,7 @@ static uint64_t hash_add(uint64_t hash, uint64_t value)
 
 /* A cycle is reported when all of its waits were seen again after it was found: then all of them
  * were there at that moment, since a wait that ended does not begin again. */
-static void chain_report(hal_wait_watch *watch, uint32_t count, uint64_t now)
+static void chain_report(hal_wait_watch *watch, uint32_t count, uint64_t now, bool is_certain)
 {
     char text[TEXT_BYTES] = "";
     uint64_t hash = 1;
@@ -229,17 +229,23 @@ static void chain_report(hal_wait_watch *watch, uint32_t count, uint64_t now)
             text_add(text, chain.notes[i % count].words);
         }
         watch->has_reported = true;
-        hal_hooks_table()->cycle_found(text);
+        hal_hooks_table()->cycle_found(text, is_certain);
     }
 }
 
-/* Looks for a cycle in a chain, after its first wait, which is that of `queue`. */
+/* Looks for a cycle in a chain, after its first wait, which is that of `queue`. `waits`: this
+ * thread waits for the queue. */
 static void chain_close(hal_wait_watch *watch, const hal_queue *queues, const hal_queue *queue,
-                        uint64_t now)
+                        bool waits, uint64_t now)
 {
+    const hal_fence_peers *peers = queue_peer_fence(queue)->peers;
+    bool is_certain = true;
     for (uint32_t i = 1; i < chain.count && !watch->has_reported; i++) {
-        if (note_waits_for(&chain.notes[i], queues, queue)) {
-            chain_report(watch, i + 1, now);
+        const hal_wait_note *note = &chain.notes[i];
+        is_certain &= !note->is_left;
+        const bool is_held = note_waits_for(note, queues, queue);
+        if (is_held || (waits && peers->has_left(note->group, note->missing, note->step))) {
+            chain_report(watch, i + 1, now, is_certain && is_held);
             return;
         }
     }
@@ -248,7 +254,7 @@ static void chain_close(hal_wait_watch *watch, const hal_queue *queues, const ha
 /* Reads what the ranks wait for that a queue waits for. Others are told of the first one that
  * waits, else of the first one. */
 static void queue_exchange(hal_wait_watch *watch, const hal_queue *queues, const hal_queue *queue,
-                           uint64_t now)
+                           bool waits, uint64_t now)
 {
     const hal_host_fence *fence = queue_peer_fence(queue);
     hal_wait_note note = note_make(queue, fence, now);
@@ -256,21 +262,27 @@ static void queue_exchange(hal_wait_watch *watch, const hal_queue *queues, const
     for (uint32_t rank = 0; fence->peers->read(fence, &rank, &chain); rank++) {
         note.missing = rank;
         chain_begin_with(&note);
-        chain_close(watch, queues, queue, now);
+        chain_close(watch, queues, queue, waits, now);
         if (told.count < 2 && chain.count > told.count) {
             told = chain;
         }
     }
     if (told.count > 0) {
         told_write(queues, queue);
+        if (waits) {
+            told.notes[0].is_left = true;
+            fence->peers->write_left(&told);
+        }
     }
 }
 
-static void processes_exchange(hal_wait_watch *watch, const hal_queue *queues, uint64_t now)
+/* `waited`: the queue that this thread waits for. */
+static void processes_exchange(hal_wait_watch *watch, const hal_queue *queues,
+                               const hal_queue *waited, uint64_t now)
 {
     for (const hal_queue *queue = queues; queue; queue = queue->deferred.next) {
         if (queue_peer_fence(queue)) {
-            queue_exchange(watch, queues, queue, now);
+            queue_exchange(watch, queues, queue, queue_reaches(waited, queues, queue), now);
         }
     }
 }
@@ -289,6 +301,6 @@ void hal_wait_cycle_find(hal_wait_watch *watch, hal_queue *queues, const hal_que
     }
     if (now >= watch->next_ns) {
         watch->next_ns = now + LOOK_NS;
-        processes_exchange(watch, queues, now);
+        processes_exchange(watch, queues, queue, now);
     }
 }

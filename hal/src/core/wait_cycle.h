@@ -21,6 +21,7 @@ typedef struct hal_wait_note {
     uint64_t step;
     uint32_t rank;    /* of the process in the group */
     uint32_t missing; /* rank that the step waits for */
+    bool is_left; /* what waits for it is for a step that this wait's thread did not record yet */
     uint64_t seen_ns; /* when that was so; processes of a host have one monotonic clock */
     char words[HAL_WAIT_WORDS];
 } hal_wait_note;

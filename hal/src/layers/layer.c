@@ -297,10 +297,10 @@ static void queue_describe(const hal_queue *queue, char *text, size_t bytes)
     }
 }
 
-static void cycle_found(const char *text)
+static void cycle_found(const char *text, bool is_certain)
 {
     if (layer_is_on(HAL_LAYER_VALIDATE)) {
-        hal_validate_cycle_found(text);
+        hal_validate_cycle_found(text, is_certain);
     }
 }
 

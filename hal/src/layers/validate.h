@@ -36,7 +36,7 @@ void hal_validate_host_access(const hal_queue *queue, const hal_range *range, ui
 void hal_validate_batch_flushed(const hal_queue *queue, uint64_t value, hal_status status);
 void hal_validate_point_waited(const hal_queue *queue, hal_point point);
 void hal_validate_queue_describe(const hal_queue *queue, char *text, size_t bytes);
-void hal_validate_cycle_found(const char *text);
+void hal_validate_cycle_found(const char *text, bool is_certain);
 void hal_validate_buffer_mapped(const hal_buffer *buffer);
 void hal_validate_buffer_unmapped(const hal_buffer *buffer);
 

@@ -7,6 +7,7 @@
  * The host's threads count as one: their order is unknown. */
 #include "validate_state.h"
 
+#include "base/log.h"
 #include "base/array.h"
 #include "core/queue.h"
 #include "core/record.h"
@@ -444,8 +445,18 @@ void hal_validate_queue_describe(const hal_queue *queue, char *text, size_t byte
     }
 }
 
-void hal_validate_cycle_found(const char *text)
+/* What is not certain is told, and is no finding. */
+void hal_validate_cycle_found(const char *text, bool is_certain)
 {
+    if (!is_certain) {
+        hal_log(
+            HAL_LOG_ERROR,
+            "validate: %s: a cycle of waits, unless another thread takes the step that a thread "
+            "of these has not recorded because it waits; let all ranks take the steps of their "
+            "groups in one order",
+            text);
+        return;
+    }
     pthread_mutex_lock(&hal_validate_lock);
     hal_validate_found(HAL_OK, text,
                        "a cycle of waits, which only a time limit ends; let all ranks take the "

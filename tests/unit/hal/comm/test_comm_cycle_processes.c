@@ -19,6 +19,7 @@ typedef struct plan {
     int takes[MAX_PROCESSES][2];
     int waits_between; /* process that ends its first step before it records the second, or -1 */
     int sleeps;        /* process that sleeps before its steps, or -1 */
+    bool wait_always;  /* all do */
     hal_comm_id ids[MAX_PROCESSES];
 } plan;
 
@@ -66,7 +67,12 @@ static void process_run(const plan *is, int p, int send, int until)
         assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
         usleep(SLOW_NS / 1000);
     }
-    all_reduce(queue, comms[is->takes[p][1]], buffer);
+    while (is->wait_always && !finding[0] &&
+           (status = hal_queue_wait(queue, 1000000000)) == HAL_ERROR_TIMEOUT) {
+    }
+    if (!finding[0]) {
+        all_reduce(queue, comms[is->takes[p][1]], buffer);
+    }
     do {
         status = hal_queue_wait(queue, 1000000000);
     } while (status == HAL_ERROR_TIMEOUT && !finding[0]);
@@ -147,6 +153,7 @@ TEST(two_processes_in_different_order_report_the_cycle)
     for (int p = 0; p < 2; p++) {
         assert_non_null(strstr(found[p], "all_reduce, step 1 of rank 0) waits for process"));
         assert_non_null(strstr(found[p], "all_reduce, step 1 of rank 1) waits for process"));
+        assert_null(strstr(found[p], "unless another thread"));
     }
 }
 
@@ -166,8 +173,25 @@ TEST(three_processes_in_a_circle_report_the_cycle)
     }
 }
 
+/* Each process waits for its first step before it records the one that the other waits for. */
+TEST(steps_that_are_not_recorded_because_of_waits_are_told)
+{
+    static char found[MAX_PROCESSES][FINDING_BYTES];
+    plan is = {.processes = 2,
+               .groups = 2,
+               .members = {{0, 1}, {0, 1}},
+               .takes = {{0, 1}, {1, 0}},
+               .waits_between = -1,
+               .wait_always = true,
+               .sleeps = -1};
+    plan_run(&is, found);
+    for (int p = 0; p < 2; p++) {
+        assert_non_null(strstr(found[p], "unless another thread takes the step"));
+    }
+}
+
 /* Process 0 waits for process 1, which waits for process 2, which is slow twice. */
-TEST(slow_processes_are_no_cycle)
+static void slow_run(bool wait_always)
 {
     static char found[MAX_PROCESSES][FINDING_BYTES];
     plan is = {.processes = 3,
@@ -175,11 +199,18 @@ TEST(slow_processes_are_no_cycle)
                .members = {{0, 1}, {1, 2}, {2, 0}},
                .takes = {{0, 2}, {1, 0}, {1, 2}},
                .waits_between = 2,
+               .wait_always = wait_always,
                .sleeps = 2};
     plan_run(&is, found);
     for (int p = 0; p < 3; p++) {
         assert_string_equal(found[p], "");
     }
+}
+
+TEST(slow_processes_are_no_cycle)
+{
+    slow_run(false);
+    slow_run(true);
 }
 
 UNIT_MAIN(begin, NULL)
