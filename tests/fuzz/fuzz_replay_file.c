@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const replay_bytes parts[] = {
             record.data,          record.message, record.device.name, record.device.driver,
             record.device.plugin, kernel->name,   kernel->ir,         kernel->format,
-            kernel->entry,        kernel->code};
+            kernel->entry,        kernel->code,   record.value.call,  record.value.group};
         for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
             touch(parts[i]);
         }
