@@ -376,7 +376,7 @@ int replay_fusion_compare(replay_file *fused, replay_file *unfused, const replay
     if (status == HAL_OK && more == 0 && !found && counted.equal == 0) {
         status = hal_status_set(HAL_ERROR_INVALID_ARGUMENT,
                                 "expected values of calls in both recordings, got none: record "
-                                "with HAL_DUMP=calls and HAL_DUMP=calls,unfused");
+                                "with HAL_DUMP=calls and HAL_DUMP=calls,unfused, without graphs");
     }
     if (status != HAL_OK) {
         fprintf(stderr, "hal-replay: %s: %s\n", hal_status_name(status), hal_status_message());

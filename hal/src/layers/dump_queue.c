@@ -297,7 +297,8 @@ void hal_dump_queue_note_value(const hal_queue *queue, const hal_range *range, h
     queue_file *to = NULL;
     const hal_memory *in = atomic_load(&range->buffer->memory);
     const hal_dump_memory *memory = hal_dump_memory_find(in->handle);
-    if (!memory || file_find(queue, &to) != HAL_OK ||
+    /* The commands of a graph in recording have not run. */
+    if (queue->graph || !memory || file_find(queue, &to) != HAL_OK ||
         !HAL_ARRAY_RESERVE(to->values, to->value_capacity, (uint64_t)to->value_count + 1)) {
         return;
     }
