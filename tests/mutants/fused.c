@@ -2,6 +2,7 @@
  * and three without it. Run with HAL_DUMP=calls, and with HAL_DUMP=calls,unfused. */
 #include <hal/hal.h>
 #include <ops/array.h>
+#include <ops/graph.h>
 
 #include <stdio.h>
 
@@ -43,6 +44,14 @@ int main(void)
     if (ops_array_read(end, sizeof result, result) != HAL_OK) {
         return failed("the fused kernel");
     }
+    /* The beginning of a graph computes the product and the sum; what it records has no values. */
+    ops_graph *graph = NULL;
+    ops_array *twice =
+        ops_graph_begin(context) == HAL_OK ? ops_array_binary_scalar(OPS_MUL, of[0], 2.0) : NULL;
+    if (!twice || ops_graph_end(context, NULL, 0, &twice, 1, &graph) != HAL_OK) {
+        return failed("the graph");
+    }
+    ops_graph_destroy(graph);
     ops_scope_end(context);
     for (int i = 0; i < 3; i++) {
         ops_array_release(of[i]);

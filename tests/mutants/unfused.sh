@@ -31,7 +31,7 @@ expect() {
 }
 
 record cpu right
-expect 0 "^2 values are within the bound; 0 are in" "$fused" --unfused "$unfused" --ulps 0
+expect 0 "^4 values are within the bound; 0 are in" "$fused" --unfused "$unfused" --ulps 0
 expect 0 "" "$fused" --device cpu --ulps 0
 right=$unfused
 HAL_PLUGIN_PATH=$mutants/hal_mutant_contract.so record mutant_contract wrong
