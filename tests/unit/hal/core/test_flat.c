@@ -40,11 +40,11 @@ static footprint measure(void)
 
 /* Work that leaves the process as large as it was: growth in one round may be the C library's own
  * (what malloc keeps for a thread and the arenas of threads that met count as allocated), a leak
- * grows in each of three. */
+ * grows in each of ten. */
 static void must_be_flat(void (*work)(void *context, int times), void *context, int times)
 {
     size_t grown = 0, wider = 0;
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < 10; round++) {
         const footprint before = measure();
         work(context, times);
         const footprint after = measure();
@@ -54,7 +54,7 @@ static void must_be_flat(void (*work)(void *context, int times), void *context, 
             return;
         }
     }
-    fail_msg("%d times, and in each of three rounds more is allocated (at last %zu bytes) or "
+    fail_msg("%d times, and in each of ten rounds more is allocated (at last %zu bytes) or "
              "resident (%zu)",
              times, grown, wider);
 }
