@@ -496,22 +496,31 @@ static void kernel_warns(wrap_table *table)
     table->kernel_create = create_and_warn;
 }
 
+/* One of 720 orders: two of them would often be the same in all of a few processes. */
 static hal_status enumerate_by_process(hal_plugin_instance *instance, hal_device_info *infos,
                                        uint32_t capacity, uint32_t *count)
 {
+    enum { DEVICES = 6, ORDERS = 720 };
     const hal_status status = wrap_inside()->enumerate(instance, infos, capacity, count);
-    if (status == HAL_OK && capacity >= 2) {
-        static atomic_int by_process; /* numbers of processes may all be even on a busy machine */
+    if (status == HAL_OK && capacity >= DEVICES) {
+        static atomic_int of_process;
         struct timespec now;
-        int first = 0;
+        int first = 0, order = 0;
         clock_gettime(CLOCK_MONOTONIC, &now);
-        atomic_compare_exchange_strong(&by_process, &first, 1 + (int)(now.tv_nsec / 1000 % 2));
-        first = by_process - 1;
-        infos[1] = infos[0];
-        strcpy(infos[first].id, "one of two");
-        strcpy(infos[1 - first].id, "the other one");
+        atomic_compare_exchange_strong(&of_process, &first, 1 + (int)(now.tv_nsec / 100 % ORDERS));
+        order = of_process - 1;
+        char names[DEVICES] = "abcdef";
+        for (int i = 0; i < DEVICES; i++) {
+            const int left = DEVICES - i, taken = i + order % left;
+            const char name = names[taken];
+            names[taken] = names[i];
+            names[i] = name;
+            order /= left;
+            infos[i] = infos[0];
+            snprintf(infos[i].id, sizeof infos[i].id, "%c of six", name);
+        }
     }
-    *count = 2;
+    *count = DEVICES;
     return status;
 }
 
