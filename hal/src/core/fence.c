@@ -67,8 +67,8 @@ static hal_status kind_check(const hal_device *device, hal_handle_kind kind, uin
                           device->plugin->name, device->index, does, kinds, kind);
 }
 
-static hal_status fence_check(hal_device *device, hal_handle_kind kind, const char *function,
-                              hal_fence **fence)
+static hal_status fence_check(hal_device *device, hal_handle_kind kind, bool imports,
+                              const char *function, hal_fence **fence)
 {
     uint32_t import_kinds = 0, export_kinds = 0;
     if (!fence) {
@@ -78,7 +78,6 @@ static hal_status fence_check(hal_device *device, hal_handle_kind kind, const ch
     HAL_TRY(hal_hook_use(HAL_OBJECT_DEVICE, device, function));
     HAL_TRY(hal_device_check(device, function));
     HAL_TRY(hal_fence_kinds(device, &import_kinds, &export_kinds));
-    const bool imports = function[sizeof "hal_fence_" - 1] == 'i';
     return kind_check(device, kind, imports ? import_kinds : export_kinds, function,
                       imports ? "imports" : "creates");
 }
@@ -144,7 +143,7 @@ hal_status hal_fence_import(hal_device *device, hal_handle_kind kind, uint64_t h
                             hal_fence **fence)
 {
     static const char function[] = "hal_fence_import";
-    HAL_TRY(fence_check(device, kind, function, fence));
+    HAL_TRY(fence_check(device, kind, true, function, fence));
     if (kind != HAL_HANDLE_OPAQUE_FD && handle == 0) {
         return hal_null_argument(function, "handle");
     }
@@ -171,7 +170,7 @@ hal_status hal_fence_import(hal_device *device, hal_handle_kind kind, uint64_t h
 hal_status hal_fence_create(hal_device *device, hal_handle_kind kind, hal_fence **fence)
 {
     static const char function[] = "hal_fence_create";
-    HAL_TRY(fence_check(device, kind, function, fence));
+    HAL_TRY(fence_check(device, kind, false, function, fence));
     hal_fence *made = fence_make(device, kind);
     if (!made) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "%s: no host memory", function);

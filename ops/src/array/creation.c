@@ -125,10 +125,15 @@ ops_array *ops_array_iota(ops_context *context, hal_type type, int64_t count, do
         return NULL;
     }
     if (count > 0 && count <= OPS_CONSTANT_SEQUENCE_MAX && !arrays->is_recording) {
-        return ops_constants_get_sequence(&arrays->constants, context, type, count, start, step,
-                                          &tensor)
-                   ? NULL
-                   : array_take_tensor(context, "ops_array_iota", &tensor);
+        ops_array *kept = NULL;
+        if (!ops_constants_get_sequence(&arrays->constants, context, type, count, start, step,
+                                        &tensor)) {
+            kept = array_take_tensor(context, "ops_array_iota", &tensor);
+        }
+        if (kept) {
+            kept->shares_buffer = 1; /* who takes it gets a copy */
+        }
+        return kept;
     }
     if (ops_tensor_create(context, type, 1, &count, &tensor)) {
         return NULL;

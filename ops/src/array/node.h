@@ -134,7 +134,7 @@ struct ops_array {
     uint8_t same_shape;     /* bits of the inline operands that have the node's shape */
     uint8_t counts_once;    /* cluster_operations counts no operation twice */
     uint8_t is_fusible;     /* a view that may be computed in place of its source */
-    uint8_t shares_buffer;  /* with other results, see horizontal.h */
+    uint8_t shares_buffer;  /* with other results, see horizontal.h, or the constants */
     uint8_t join_marks;     /* scratch of horizontal.c, else 0 */
     /* Upper bounds of the cluster that would compute it; shared operands count twice. */
     uint16_t cluster_operations;

@@ -59,8 +59,8 @@ static hal_status check_factors(const ops_gemm_options *options, hal_type type)
     for (uint32_t i = 0; i < 2 && hal_type_is_integer(type); i++) {
         if (ops_round_to(sum, factors[i]) != factors[i]) {
             return ops_invalid(
-                "ops_gemm: options.%s: expected a number of type %s for integers, got "
-                "another",
+                "ops_gemm: options.%s: expected a whole number that %s holds, got a fraction or a "
+                "larger number",
                 i == 0 ? "alpha" : "beta", hal_type_name(sum));
         }
     }

@@ -320,6 +320,9 @@ hal_status ops_gemm_native_plan(ops_context *context, const ops_product *product
     uint32_t count = 0;
     hal_status status = HAL_OK;
     plan->levels = levels;
+    if (!hal_type_is_float(product->accumulator)) {
+        return product_decline(product, plan, "floats", "integers");
+    }
     const uint32_t possible = useful != needed && copies_may_pay(context, product) ? 2 : 1;
     for (uint32_t i = 0; i < possible; i++) {
         native_way way = ways[i];

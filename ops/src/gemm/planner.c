@@ -25,16 +25,8 @@ static hal_status plan_ordinary(ops_context *context, const ops_product *product
                                 ops_gemm_plan *plan)
 {
     const ops_gemm_impl impl = product->options->impl;
-    const bool is_float = hal_type_is_float(product->accumulator);
-    if (impl == OPS_GEMM_PORTABLE || product->a.columns == 0 ||
-        (!is_float && impl != OPS_GEMM_NATIVE)) {
+    if (impl == OPS_GEMM_PORTABLE || product->a.columns == 0) {
         return ops_gemm_portable_plan(context, product, without, 1, plan);
-    }
-    if (impl == OPS_GEMM_NATIVE && !is_float) {
-        return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                              "ops_gemm: options.impl: expected floats for a kernel of the plugin, "
-                              "got %s",
-                              hal_type_name(product->a.tensor->type));
     }
     if (impl == OPS_GEMM_NATIVE) {
         return ops_gemm_native_plan(context, product, 0, 0, plan);

@@ -320,6 +320,25 @@ static void wrong_updates_are_refused(void **state)
 
 /* ---- Holders ---- */
 
+/* Short sequences are kept: who takes one gets memory of its own. */
+static void a_sequence_is_taken(void **state)
+{
+    const float changed[3] = {7, 8, 9};
+    float got[3];
+    ops_tensor tensor;
+    ops_array *x = made(ops_array_iota(test_context, HAL_TYPE_F32, 3, 1, 1));
+    ok(ops_array_take_buffer(x, &tensor));
+    assert_int_equal(hal_buffer_is_shared(tensor.buffer), 0);
+    ok(hal_queue_write(test_queue, tensor.buffer, 0, changed, sizeof changed));
+    x = made(ops_array_iota(test_context, HAL_TYPE_F32, 3, 1, 1));
+    ok(ops_array_read(x, sizeof got, got));
+    for (int i = 0; i < 3; i++) {
+        assert_true(got[i] == (float)(i + 1));
+    }
+    ops_array_release(x);
+    ops_tensor_release(&tensor);
+}
+
 static void memory_is_taken(void **state)
 {
     ops_array *x = ramp(2, 3, 1);
@@ -365,6 +384,7 @@ int main(void)
         cmocka_unit_test(what_is_held_is_copied),
         cmocka_unit_test(updates_write_every_view),
         cmocka_unit_test(wrong_updates_are_refused),
+        cmocka_unit_test(a_sequence_is_taken),
         cmocka_unit_test(memory_is_taken),
     };
     return cmocka_run_group_tests_name("processor", tests, open_context, close_context) +

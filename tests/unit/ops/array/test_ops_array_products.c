@@ -156,7 +156,8 @@ static void factors_of_integers_are_integers(void **state)
     ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
     options.alpha = 0.5;
     assert_int_equal(ops_gemm(context, &options, &x[0], &x[1], &x[2]), HAL_ERROR_INVALID_ARGUMENT);
-    assert_non_null(strstr(hal_status_message(), "options.alpha: expected a number of type i32"));
+    assert_non_null(
+        strstr(hal_status_message(), "options.alpha: expected a whole number that i32"));
     options.alpha = 1;
     options.impl = OPS_GEMM_NATIVE;
     assert_int_equal(ops_gemm(context, &options, &x[0], &x[1], &x[2]), HAL_ERROR_UNSUPPORTED);
