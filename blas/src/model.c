@@ -164,7 +164,7 @@ static void trial_destroy(trial *t)
     t->memory = NULL;
 }
 
-/* A product of a square matrix and so many columns. */
+/* A square matrix times one with `columns` columns. */
 static hal_status measure_product(trial *t, bool is_double, int64_t n, int64_t columns,
                                   uint64_t *device, uint64_t *host)
 {

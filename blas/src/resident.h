@@ -13,7 +13,7 @@ typedef uint64_t blas_ticket;
 /* Whether operands stay at all. Threads: any. */
 bool blas_resident_is_on(void);
 
-/* Finds an operand in the form that blas_operand_load gives it. Where there is none, `ticket` is
+/* Finds an operand in the form that blas_operand_load gives it. If it is not kept yet, `ticket` is
  * for blas_resident_keep, and writes are noticed from here on: load the operand after the call.
  * Ownership: a reference for the caller. Threads: any. */
 bool blas_resident_find(const blas_matrix *matrix, blas_number scale, blas_form form,

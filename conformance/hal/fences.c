@@ -5,22 +5,16 @@
 #include <unistd.h>
 
 #include "case/cases.h"
-#include "hal/fixture.h"
+#include "hal/alias.h"
 
-enum { COUNT = 4096, STEPS = 200, TURNS = 5 };
+enum { COUNT = 4096, TURNS = 5 };
 
 typedef struct fence_case {
-    hal_queue *other;
-    hal_kernel *kernel;
+    alias work;
     hal_fence *raised, *awaited;
-    hal_buffer *first, *second; /* of the same memory */
-    hal_buffer *between, *result;
 } fence_case;
 
-static void buffer_release(void *buffer)
-{
-    hal_buffer_release(buffer);
-}
+static const char before_fence[] = "what work before the fence wrote";
 
 static void fence_destroy(void *fence)
 {
@@ -59,38 +53,11 @@ static void fences_make(case_run *run, fence_case *is, hal_handle_kind kind)
 
 static void fence_begin(case_run *run, fence_case *is, hal_handle_kind kind)
 {
-    hal_memory_handle handle = {0};
     case_claim(run, (kinds_of(run).fence_exports & HAL_HANDLE_BIT(kind)) != 0,
                "fences of this kind");
-    *is = (fence_case){.other = case_queue(run, run->device)};
+    *is = (fence_case){0};
     fences_make(run, is, kind);
-    is->kernel = scale_kernel(run, run->device);
-    is->first = words_create(run, run->queue, COUNT, 0, 1);
-    is->between = words_create(run, run->queue, COUNT, 0, 0);
-    is->result = words_create(run, run->queue, COUNT, 0, 0);
-    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
-    const hal_status status = hal_buffer_export(is->first, HAL_HANDLE_NATIVE, &handle);
-    case_claim(run, status != HAL_ERROR_UNSUPPORTED, "export of native handles");
-    case_ok(run, status, "hal_buffer_export");
-    case_ok(run, hal_buffer_import(run->device, &handle, NULL, NULL, &is->second),
-            "hal_buffer_import");
-    case_own(run, buffer_release, is->second);
-}
-
-/* Adds 2 to each word STEPS times, which takes the device a while. */
-static void work_submit(case_run *run, const fence_case *is, hal_queue *queue)
-{
-    for (uint32_t i = 0; i < STEPS; i++) {
-        scale_dispatch(run, queue, is->kernel, is->first, is->between, COUNT, 1, 1);
-        scale_dispatch(run, queue, is->kernel, is->between, is->first, COUNT, 1, 1);
-    }
-}
-
-static void work_check(case_run *run, const fence_case *is, hal_queue *queue, uint32_t turns)
-{
-    scale_dispatch(run, queue, is->kernel, is->second, is->result, COUNT, 1, 0);
-    words_check(run, queue, is->result, COUNT, 2 * STEPS * turns, 1,
-                "what work before the fence wrote");
+    alias_begin(run, &is->work);
 }
 
 /* A new fence for each turn, as some have one value only. */
@@ -100,13 +67,13 @@ static void order(case_run *run, const void *parameters)
     fence_case is;
     fence_begin(run, &is, kind);
     for (uint32_t turn = 1; turn <= TURNS; turn++) {
-        work_submit(run, &is, is.other);
-        case_ok(run, hal_queue_signal_fence(is.other, is.raised, 1), "hal_queue_signal_fence");
+        alias_submit(run, &is.work, is.work.other);
+        case_ok(run, hal_queue_signal_fence(is.work.other, is.raised, 1), "hal_queue_signal_fence");
         case_ok(run, hal_queue_wait_fence(run->queue, is.awaited, 1), "hal_queue_wait_fence");
         if (turn == TURNS) { /* a wait without commands comes after the fence, too */
             case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
         }
-        work_check(run, &is, run->queue, turn);
+        alias_check(run, &is.work, run->queue, turn, before_fence);
         fences_make(run, &is, kind);
     }
 }
@@ -117,26 +84,26 @@ static void rising(case_run *run, const void *parameters)
     const hal_handle_kind kind = *(const hal_handle_kind *)parameters;
     fence_case is;
     fence_begin(run, &is, kind);
-    case_ok(run, hal_queue_signal_fence(is.other, is.raised, 1), "hal_queue_signal_fence");
-    const hal_status status = hal_queue_signal_fence(is.other, is.raised, 5);
+    case_ok(run, hal_queue_signal_fence(is.work.other, is.raised, 1), "hal_queue_signal_fence");
+    const hal_status status = hal_queue_signal_fence(is.work.other, is.raised, 5);
     case_claim(run, status != HAL_ERROR_UNSUPPORTED, "fences of several values");
     for (uint32_t turn = 1; turn <= TURNS; turn++) {
-        work_submit(run, &is, is.other);
-        case_ok(run, hal_queue_signal_fence(is.other, is.raised, 10u * turn),
+        alias_submit(run, &is.work, is.work.other);
+        case_ok(run, hal_queue_signal_fence(is.work.other, is.raised, 10u * turn),
                 "hal_queue_signal_fence");
         case_ok(run, hal_queue_wait_fence(run->queue, is.awaited, 10u * turn - 4),
                 "hal_queue_wait_fence");
-        work_check(run, &is, run->queue, turn);
+        alias_check(run, &is.work, run->queue, turn, before_fence);
     }
     hal_fence *second = NULL;
     case_ok(run, hal_fence_create(run->device, kind, &second), "hal_fence_create");
     fence_own(run, second);
     hal_fence *const awaited = fence_again(run, second, kind);
     case_ok(run, hal_queue_wait_fence(run->queue, is.awaited, 1), "hal_queue_wait_fence");
-    work_submit(run, &is, is.other);
-    case_ok(run, hal_queue_signal_fence(is.other, second, 1), "hal_queue_signal_fence");
+    alias_submit(run, &is.work, is.work.other);
+    case_ok(run, hal_queue_signal_fence(is.work.other, second, 1), "hal_queue_signal_fence");
     case_ok(run, hal_queue_wait_fence(run->queue, awaited, 1), "hal_queue_wait_fence");
-    work_check(run, &is, run->queue, TURNS + 1);
+    alias_check(run, &is.work, run->queue, TURNS + 1, before_fence);
 }
 
 /* Fences are destroyed while batches name them: the values still come. */
@@ -151,12 +118,12 @@ static void destroyed(case_run *run, const void *parameters)
         case_ok(run, hal_fence_create(run->device, kind, &raised), "hal_fence_create");
         case_ok(run, hal_fence_export(raised, kind, &handle), "hal_fence_export");
         case_ok(run, hal_fence_import(run->device, kind, handle, &awaited), "hal_fence_import");
-        work_submit(run, &is, is.other);
-        case_ok(run, hal_queue_signal_fence(is.other, raised, 1), "hal_queue_signal_fence");
+        alias_submit(run, &is.work, is.work.other);
+        case_ok(run, hal_queue_signal_fence(is.work.other, raised, 1), "hal_queue_signal_fence");
         hal_fence_destroy(raised);
         case_ok(run, hal_queue_wait_fence(run->queue, awaited, 1), "hal_queue_wait_fence");
         hal_fence_destroy(awaited);
-        work_check(run, &is, run->queue, turn);
+        alias_check(run, &is.work, run->queue, turn, before_fence);
     }
 }
 

@@ -82,3 +82,19 @@ void words_check(case_run *run, hal_queue *queue, hal_buffer *buffer, uint32_t c
     }
     case_release(run, before);
 }
+
+hal_gemm_description square_product(uint32_t size)
+{
+    return (hal_gemm_description){.size = sizeof(hal_gemm_description),
+                                  .type_a = HAL_TYPE_F32,
+                                  .type_b = HAL_TYPE_F32,
+                                  .type_c = HAL_TYPE_F32,
+                                  .beta_is_zero = 1,
+                                  .batch = 1,
+                                  .m = size,
+                                  .n = size,
+                                  .k = size,
+                                  .lda = size,
+                                  .ldb = size,
+                                  .ldc = size};
+}

@@ -32,6 +32,9 @@ hal_buffer *words_create(case_run *run, hal_queue *queue, uint32_t count, uint32
 void words_check(case_run *run, hal_queue *queue, hal_buffer *buffer, uint32_t count,
                  uint32_t start, uint32_t step, const char *what);
 
+/* The description of C = A B in F32, of `size` rows and columns. */
+hal_gemm_description square_product(uint32_t size);
+
 /* The whole buffer. */
 static inline hal_range range_of(hal_buffer *buffer)
 {

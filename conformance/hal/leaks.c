@@ -239,18 +239,7 @@ static void turn_gemm(case_run *run, void *user)
 {
     turns *t = user;
     const hal_extension_gemm *gemm = t->d->gemm;
-    const hal_gemm_description description = {.size = sizeof description,
-                                              .type_a = HAL_TYPE_F32,
-                                              .type_b = HAL_TYPE_F32,
-                                              .type_c = HAL_TYPE_F32,
-                                              .beta_is_zero = 1,
-                                              .batch = 1,
-                                              .m = 64,
-                                              .n = 64,
-                                              .k = 64,
-                                              .lda = 64,
-                                              .ldb = 64,
-                                              .ldc = 64};
+    const hal_gemm_description description = square_product(64);
     hal_plugin_kernel *kernel = NULL;
     uint64_t bytes = 0;
     double nanoseconds = 0;

@@ -219,7 +219,7 @@ static void largest_allocation(case_run *run, const void *parameters)
     case_buffer(run, run->device, HAL_MEMORY_DEVICE, bytes);
 }
 
-/* Objects that are alive at once: at least so many, and more where creating one takes little time.
+/* Objects that are alive at once: a minimum count, and more where creating one takes little time.
  * A compiler may take its time: its kernels are alike. */
 static void many_objects(case_run *run, const void *parameters)
 {

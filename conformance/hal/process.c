@@ -482,18 +482,7 @@ static void seldom_steps(case_run *run, const host_state *before, hal_buffer *x)
         case_own(run, release_buffer, imported);
     }
     state_check(run, before, "hal_buffer_import");
-    const hal_gemm_description product = {.size = sizeof product,
-                                          .type_a = HAL_TYPE_F32,
-                                          .type_b = HAL_TYPE_F32,
-                                          .type_c = HAL_TYPE_F32,
-                                          .beta_is_zero = 1,
-                                          .batch = 1,
-                                          .m = 64,
-                                          .n = 64,
-                                          .k = 64,
-                                          .lda = 64,
-                                          .ldb = 64,
-                                          .ldc = 64};
+    const hal_gemm_description product = square_product(64);
     hal_kernel *kernel = NULL;
     if (hal_kernel_create_gemm(run->device, &product, &kernel, &workspace) == HAL_OK) {
         case_own_kernel(run, kernel);

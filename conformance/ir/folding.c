@@ -253,7 +253,7 @@ static void run_store_nan(case_run *run, const void *parameters)
     for (int k = 0; k < COUNT; k++) {
         const uint64_t bits = number_load(to, got, (size_t)k);
         case_check(run, isnan(number_value(HAL_TYPE_F32, number_widen(to, bits))),
-                   "the NaN 0x%x stored as %s is 0x%llx, which is none", x[k], hal_type_name(to),
+                   "the NaN 0x%x stored as %s is 0x%llx, not a NaN", x[k], hal_type_name(to),
                    (unsigned long long)bits);
     }
 }

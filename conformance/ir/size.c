@@ -278,7 +278,7 @@ static void any_names(case_run *run, const void *parameters)
         {"ret", "b32", "reg", "gl_Position"}, {"struct", "half", "auto", "constant"}};
     memset(longest, 'n', HAL_IR_MAX_NAME);
     for (uint32_t k = 0; k < sizeof names / sizeof names[0]; k++) {
-        /* hal keeps kernels by all but their names, so each has a number of its own. */
+        /* hal's kernel cache ignores names, so each kernel has another number. */
         const uint32_t x[1] = {50}, scalar = 1000, expected[1] = {(50 ^ (4096 + k)) + 1000};
         hal_ir_builder *b = ir_begin(run, names[k][0]);
         hal_ir_group_size(b, 1, 1, 1);

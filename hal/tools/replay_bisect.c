@@ -3,6 +3,7 @@
 #include "replay_bisect.h"
 
 #include "replay_kernel.h"
+#include "replay_memory.h"
 #include "replay_probe.h"
 #include "replay_reproducer.h"
 #include "replay_side.h"
@@ -17,11 +18,6 @@
 /* Words that a probe of one kernel may store. */
 #define PROBE_WORDS (UINT64_C(1) << 22)
 
-typedef struct bisect_memory {
-    uint64_t id, bytes;
-    uint8_t *data; /* as after the last command */
-} bisect_memory;
-
 typedef struct bisect_kernel {
     uint64_t id;
     hal_ir_kernel *ir; /* null: native code or a plugin's product, which is not run */
@@ -31,9 +27,8 @@ typedef struct bisect_kernel {
 typedef struct bisect {
     const replay_bisect_options *options;
     replay_side sides[2];
-    uint32_t lanes; /* of a subgroup where the kernels were recorded */
-    bisect_memory *memories;
-    uint32_t memory_count, memory_capacity;
+    uint32_t lanes;           /* of a subgroup where the kernels were recorded */
+    replay_memories memories; /* contents as after the last command */
     bisect_kernel *kernels;
     uint32_t kernel_count, kernel_capacity;
     uint64_t batch, commands, skipped;
@@ -45,16 +40,6 @@ static hal_status bisect_out_of_memory(void)
     return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "no host memory for a bisection");
 }
 
-static bisect_memory *memory_find(const bisect *b, uint64_t id)
-{
-    for (uint32_t i = 0; i < b->memory_count; i++) {
-        if (b->memories[i].id == id && b->memories[i].data) {
-            return &b->memories[i];
-        }
-    }
-    return NULL;
-}
-
 static const bisect_kernel *kernel_find(const bisect *b, uint64_t id)
 {
     for (uint32_t i = 0; i < b->kernel_count; i++) {
@@ -63,17 +48,6 @@ static const bisect_kernel *kernel_find(const bisect *b, uint64_t id)
         }
     }
     return NULL;
-}
-
-static hal_status memory_add(bisect *b, const replay_record *record)
-{
-    if (!HAL_ARRAY_RESERVE(b->memories, b->memory_capacity, (uint64_t)b->memory_count + 1)) {
-        return bisect_out_of_memory();
-    }
-    bisect_memory *made = &b->memories[b->memory_count];
-    *made = (bisect_memory){record->id, record->bytes, calloc(1, record->bytes + 1)};
-    b->memory_count += made->data != NULL;
-    return made->data ? HAL_OK : bisect_out_of_memory();
 }
 
 /* A kernel with subgroups of another width than a side's gets subgroups in shared memory. */
@@ -102,12 +76,12 @@ static hal_status kernel_add(bisect *b, const replay_kernel *from)
 
 static hal_status data_set(bisect *b, const replay_record *record)
 {
-    bisect_memory *memory = memory_find(b, record->id);
-    if (!memory || record->offset > memory->bytes ||
-        record->data.count > memory->bytes - record->offset) {
+    uint8_t *to = replay_memory_range(replay_memory_find(&b->memories, record->id), record->offset,
+                                      record->data.count);
+    if (!to) {
         return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "data: expected a declared memory");
     }
-    memcpy(memory->data + record->offset, record->data.data, record->data.count);
+    memcpy(to, record->data.data, record->data.count);
     return HAL_OK;
 }
 
@@ -322,14 +296,14 @@ static bool work_fill(const bisect *b, const replay_command *command, replay_wor
     }
     for (uint32_t i = 0; i < command->binding_count; i++) {
         const replay_range *range = &command->bindings[i];
-        const bisect_memory *memory = memory_find(b, range->memory);
-        if (range->length > 0 && (!memory || range->offset > memory->bytes ||
-                                  range->length > memory->bytes - range->offset)) {
+        uint8_t *data = replay_memory_range(replay_memory_find(&b->memories, range->memory),
+                                            range->offset, range->length);
+        if (range->length > 0 && !data) {
             return false;
         }
         work->access[i] = range->access;
         work->bytes[i] = range->length;
-        work->data[i] = range->length > 0 ? memory->data + range->offset : NULL;
+        work->data[i] = range->length > 0 ? data : NULL;
     }
     return true;
 }
@@ -407,6 +381,7 @@ static hal_status record_check(bisect *b, const replay_record *record)
     hal_status status = HAL_OK;
     replay_bytes commands = record->commands;
     replay_command command;
+    replay_memory *memory;
     switch (record->kind) {
     case HAL_DUMP_DEVICE:
         b->lanes = record->device.subgroup_width ? record->device.subgroup_width
@@ -415,15 +390,10 @@ static hal_status record_check(bisect *b, const replay_record *record)
     case HAL_DUMP_KERNEL:
         return kernel_add(b, &record->kernel);
     case HAL_DUMP_MEMORY:
-        return memory_add(b, record);
-    case HAL_DUMP_FREE: {
-        bisect_memory *memory = memory_find(b, record->id);
-        if (memory) {
-            free(memory->data);
-            memory->data = NULL;
-        }
+        return replay_memory_add(&b->memories, NULL, record->id, record->bytes, &memory);
+    case HAL_DUMP_FREE:
+        replay_memory_remove(&b->memories, record->id);
         return HAL_OK;
-    }
     case HAL_DUMP_DATA:
     case HAL_DUMP_RESULT:
         return data_set(b, record);
@@ -444,14 +414,11 @@ static void bisect_end(bisect *b)
     for (uint32_t i = 0; i < 2; i++) {
         replay_side_end(&b->sides[i]);
     }
-    for (uint32_t i = 0; i < b->memory_count; i++) {
-        free(b->memories[i].data);
-    }
     for (uint32_t i = 0; i < b->kernel_count; i++) {
         hal_ir_kernel_destroy(b->kernels[i].ir);
         free(b->kernels[i].text);
     }
-    free(b->memories);
+    replay_memories_free(&b->memories);
     free(b->kernels);
 }
 

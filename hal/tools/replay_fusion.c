@@ -2,6 +2,7 @@
  * of the program, so a value of one recording is found in the other one by its number. */
 #include "replay_fusion.h"
 
+#include "replay_memory.h"
 #include "replay_reproducer.h"
 
 #include "../src/base/array.h"
@@ -11,11 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct run_memory {
-    uint64_t id, bytes;
-    uint8_t *data; /* as recorded so far */
-} run_memory;
 
 typedef struct run_kernel {
     uint64_t id;
@@ -31,8 +27,7 @@ typedef struct run_value {
 
 /* A recording as far as it was read. */
 typedef struct run {
-    run_memory *memories;
-    uint32_t memory_count, memory_capacity;
+    replay_memories memories;
     run_kernel *kernels;
     uint32_t kernel_count, kernel_capacity;
     run_value *values;
@@ -54,23 +49,10 @@ static hal_status run_failed(const char *expected)
     return hal_status_set(HAL_ERROR_INVALID_ARGUMENT, "expected %s", expected);
 }
 
-static run_memory *memory_find(const run *r, uint64_t id)
-{
-    for (uint32_t i = 0; i < r->memory_count; i++) {
-        if (r->memories[i].id == id && r->memories[i].data) {
-            return &r->memories[i];
-        }
-    }
-    return NULL;
-}
-
 /* The contents of a range, or null if the recording has no such range. */
 static uint8_t *range_find(const run *r, uint64_t id, uint64_t offset, uint64_t bytes)
 {
-    const run_memory *memory = memory_find(r, id);
-    return memory && offset <= memory->bytes && bytes <= memory->bytes - offset
-               ? memory->data + offset
-               : NULL;
+    return replay_memory_range(replay_memory_find(&r->memories, id), offset, bytes);
 }
 
 static const run_kernel *kernel_find(const run *r, uint64_t id)
@@ -81,17 +63,6 @@ static const run_kernel *kernel_find(const run *r, uint64_t id)
         }
     }
     return NULL;
-}
-
-static hal_status memory_add(run *r, const replay_record *record)
-{
-    if (!HAL_ARRAY_RESERVE(r->memories, r->memory_capacity, (uint64_t)r->memory_count + 1)) {
-        return run_out_of_memory();
-    }
-    run_memory *made = &r->memories[r->memory_count];
-    *made = (run_memory){record->id, record->bytes, calloc(1, record->bytes)};
-    r->memory_count += made->data != NULL;
-    return made->data ? HAL_OK : run_out_of_memory();
 }
 
 static hal_status kernel_add(run *r, const replay_kernel *from)
@@ -174,18 +145,14 @@ static hal_status value_keep(run *r, const replay_value *value, const uint8_t *d
 static hal_status record_apply(run *r, const replay_record *record)
 {
     uint8_t *to;
-    run_memory *memory;
+    replay_memory *memory;
     switch (record->kind) {
     case HAL_DUMP_KERNEL:
         return kernel_add(r, &record->kernel);
     case HAL_DUMP_MEMORY:
-        return memory_add(r, record);
+        return replay_memory_add(&r->memories, NULL, record->id, record->bytes, &memory);
     case HAL_DUMP_FREE:
-        memory = memory_find(r, record->id);
-        if (memory) {
-            free(memory->data);
-            memory->data = NULL;
-        }
+        replay_memory_remove(&r->memories, record->id);
         return HAL_OK;
     case HAL_DUMP_DATA:
     case HAL_DUMP_RESULT:
@@ -205,13 +172,10 @@ static hal_status record_apply(run *r, const replay_record *record)
 static void run_end(run *r)
 {
     before_free(r);
-    for (uint32_t i = 0; i < r->memory_count; i++) {
-        free(r->memories[i].data);
-    }
     for (uint32_t i = 0; i < r->value_count; i++) {
         free(r->values[i].data);
     }
-    free(r->memories);
+    replay_memories_free(&r->memories);
     free(r->kernels);
     free(r->values);
 }

@@ -78,7 +78,8 @@ hal_status replay_memory_add(replay_memories *memories, hal_device *device, uint
         return fail_memory();
     }
     replay_memory made = {.id = id, .bytes = bytes};
-    hal_status status = hal_buffer_create(device, HAL_MEMORY_DEVICE, bytes, &made.buffer);
+    hal_status status =
+        device ? hal_buffer_create(device, HAL_MEMORY_DEVICE, bytes, &made.buffer) : HAL_OK;
     if (status == HAL_OK && (bytes > SIZE_MAX || !(made.recorded = calloc(1, bytes)))) {
         status = fail_memory();
     }
@@ -100,6 +101,13 @@ replay_memory *replay_memory_find(const replay_memories *memories, uint64_t id)
     const uint32_t place = memory_index(memories, id);
     return place < memories->count && memories->items[place].id == id ? &memories->items[place]
                                                                       : NULL;
+}
+
+uint8_t *replay_memory_range(const replay_memory *memory, uint64_t offset, uint64_t bytes)
+{
+    return memory && offset <= memory->bytes && bytes <= memory->bytes - offset
+               ? memory->recorded + offset
+               : NULL;
 }
 
 void replay_memory_remove(replay_memories *memories, uint64_t id)

@@ -14,7 +14,7 @@ typedef struct replay_typed {
 typedef struct replay_memory {
     uint64_t id, bytes;
     uint8_t *recorded;  /* zeros unless the file says otherwise */
-    hal_buffer *buffer; /* on the device of the replay */
+    hal_buffer *buffer; /* on the device of the replay; null without one */
     replay_typed *types;
     uint32_t type_count, type_capacity;
 } replay_memory;
@@ -25,11 +25,13 @@ typedef struct replay_memories {
     uint32_t count, capacity;
 } replay_memories;
 
-/* Creates a memory with its buffer. Errors: INVALID_ARGUMENT for a known id, those of
- * hal_buffer_create, OUT_OF_MEMORY. */
+/* Creates a memory with its buffer; without a device it has none. Errors: INVALID_ARGUMENT for a
+ * known id, those of hal_buffer_create, OUT_OF_MEMORY. */
 hal_status replay_memory_add(replay_memories *memories, hal_device *device, uint64_t id,
                              uint64_t bytes, replay_memory **added);
 replay_memory *replay_memory_find(const replay_memories *memories, uint64_t id);
+/* The recorded contents of a range, or null where the memory, which may be null, has none. */
+uint8_t *replay_memory_range(const replay_memory *memory, uint64_t offset, uint64_t bytes);
 void replay_memory_remove(replay_memories *memories, uint64_t id);
 void replay_memories_free(replay_memories *memories);
 

@@ -171,7 +171,7 @@ static void allocation_part(wrap_table *table)
 
 enum { MOST_OBJECTS = 256 };
 
-static _Atomic int live_memories, live_kernels;
+static _Atomic int live_memories, live_kernels, most_kernels;
 
 static hal_status allocate_few(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
                                hal_plugin_memory **memory)
@@ -199,7 +199,7 @@ static void memories_256(wrap_table *table)
 static hal_status create_few(hal_plugin_device *device, const hal_ir_kernel *ir,
                              hal_plugin_kernel **kernel)
 {
-    if (live_kernels >= MOST_OBJECTS) {
+    if (live_kernels >= most_kernels) {
         return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: the table of kernels is full");
     }
     const hal_status status = wrap_inside()->kernel_create(device, ir, kernel);
@@ -213,10 +213,21 @@ static void destroy_one(hal_plugin_device *device, hal_plugin_kernel *kernel)
     wrap_inside()->kernel_destroy(device, kernel);
 }
 
-static void kernels_256(wrap_table *table)
+static void kernels_limit(wrap_table *table, int most)
 {
+    most_kernels = most;
     table->kernel_create = create_few;
     table->kernel_destroy = destroy_one;
+}
+
+static void kernels_256(wrap_table *table)
+{
+    kernels_limit(table, MOST_OBJECTS);
+}
+
+static void kernels_600(wrap_table *table)
+{
+    kernels_limit(table, 600);
 }
 
 static void constants_12_bits(wrap_ir *ir)
@@ -750,6 +761,7 @@ const mutant mutants_kinds[] = {BATCH(offset_26_bits),
                                 TABLE(allocation_part),
                                 TABLE(memories_256),
                                 TABLE(kernels_256),
+                                TABLE(kernels_600),
                                 IR(constants_12_bits),
                                 TABLE(small_stack),
                                 TABLE(mapped_offset),

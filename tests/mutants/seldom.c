@@ -131,35 +131,6 @@ static void binding_third(wrap_batch *batch)
     }
 }
 
-/* ---- Many kernels ---- */
-
-enum { MOST_KERNELS = 600 };
-
-static _Atomic int live_kernels;
-
-static hal_status create_some(hal_plugin_device *device, const hal_ir_kernel *ir,
-                              hal_plugin_kernel **kernel)
-{
-    if (live_kernels >= MOST_KERNELS) {
-        return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: the table of kernels is full");
-    }
-    const hal_status status = wrap_inside()->kernel_create(device, ir, kernel);
-    live_kernels += status == HAL_OK;
-    return status;
-}
-
-static void destroy_some(hal_plugin_device *device, hal_plugin_kernel *kernel)
-{
-    live_kernels -= kernel != NULL;
-    wrap_inside()->kernel_destroy(device, kernel);
-}
-
-static void kernels_600(wrap_table *table)
-{
-    table->kernel_create = create_some;
-    table->kernel_destroy = destroy_some;
-}
-
 /* ---- Leaks ---- */
 
 /* Each thread that submits has memory of its own, which nothing frees. */
@@ -334,7 +305,7 @@ static void elapsed_rounding_left(wrap_table *table)
     table->queue_elapsed = elapsed_downward;
 }
 
-/* Touches so many pages of the caller's stack. */
+/* Touches `pages` pages of the caller's stack. */
 __attribute__((noinline)) static uint32_t pages_touch(uint32_t pages)
 {
     volatile char page[4096];
@@ -446,7 +417,6 @@ const mutant mutants_seldom[] = {BATCH(bytes_16_bits),
                                  BATCH(grid_flat_16_bits),
                                  BATCH(slices_16_bits),
                                  BATCH(rows_28_bits),
-                                 TABLE(kernels_600),
                                  TABLE(leak_of_thread),
                                  TABLE(leak_seldom),
                                  TABLE(leak_refused_memory),

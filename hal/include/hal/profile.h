@@ -17,7 +17,7 @@ extern "C" {
  * Threads: any. Errors: none. */
 HAL_API int hal_profile_is_on(void);
 
-/* Whether each call is to have commands of its own, by HAL_DUMP=calls,unfused.
+/* Whether fusion is off, by HAL_DUMP=calls,unfused: each call records its own commands.
  * Threads: any. Errors: none. */
 HAL_API int hal_profile_is_unfused(void);
 

@@ -56,8 +56,8 @@ hal_status hal_layers_start(void);
 void hal_trace_batch_started(hal_queue *queue);
 void hal_trace_queue_closing(hal_queue *queue);
 
-/* A dispatch of the kernel is so many operations; `unit` is what does them: a key of the page's
- * peaks (profile.c), which stays valid. */
+/* Sets the number of operations of a dispatch of the kernel; `unit` is a key of the page's peaks
+ * (profile.c), and stays valid. */
 void hal_trace_kernel_operations(const hal_kernel *kernel, double operations, const char *unit);
 
 /* The group of lines of a device. Threads: any. */

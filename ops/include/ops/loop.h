@@ -35,7 +35,7 @@ typedef ops_array *(*ops_loop_condition)(void *user, ops_array *const *state);
  * error. */
 typedef hal_status (*ops_loop_body)(void *user, ops_array *const *operands, ops_array **results);
 
-/* A structure of zeros but for the size has the defaults. */
+/* With all fields but the size 0 it has the defaults. */
 typedef struct ops_loop_options {
     uint32_t size;   /* sizeof(ops_loop_options) */
     uint32_t stride; /* iterations between reads of the condition by the host; 0: 1 */

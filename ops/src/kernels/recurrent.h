@@ -100,7 +100,7 @@ hal_status ops_recurrent_check_layer(const ops_context *context, uint32_t size, 
                                      uint32_t is_reversed, const ops_tensor *gates,
                                      ops_recurrent_call *call);
 
-/* Checks that a tensor has a shape and no gaps, but for strided ones, and is written from
+/* Checks that a tensor has a shape, and no gaps unless it is strided, and is written from
  * first_output on; sets it as tensor `t`. Null is absent. */
 hal_status ops_recurrent_add(const ops_context *context, ops_recurrent_call *call, uint32_t t,
                              const char *name, const ops_tensor *tensor, uint32_t rank,
