@@ -394,59 +394,11 @@ static void guarded_device_close(hal_plugin_device *device)
     pthread_mutex_unlock(&devices_lock);
 }
 
-/* X(member of kit_plugin, entry) */
-#define GUARDED(X)                         \
-    X(table, device_close)                 \
-    X(table, memory_allocate)              \
-    X(table, memory_free)                  \
-    X(table, memory_map)                   \
-    X(table, kernel_create)                \
-    X(table, kernel_destroy)               \
-    X(table, queue_create)                 \
-    X(table, queue_destroy)                \
-    X(table, submit)                       \
-    X(table, wait)                         \
-    X(memory_info, memory_info)            \
-    X(coherence, memory_flush)             \
-    X(coherence, memory_invalidate)        \
-    X(timing, queue_elapsed)               \
-    X(native, kernel_create_native)        \
-    X(gemm, gemm)                          \
-    X(gemm, gemm_estimate)                 \
-    X(gemm, gemm_workspace)                \
-    X(attention, attention)                \
-    X(peers, device_can_access_peer)       \
-    X(handles, device_handle)              \
-    X(handles, queue_handle)               \
-    X(handles, kernel_handle)              \
-    X(native_queues, queue_import)         \
-    X(native_queues, queue_wait_native)    \
-    X(native_queues, queue_block_native)   \
-    X(virtual_memory, part_bytes)          \
-    X(virtual_memory, memory_reserve)      \
-    X(virtual_memory, memory_commit)       \
-    X(virtual_memory, memory_decommit)     \
-    X(virtual_memory, memory_protect)      \
-    X(reports, kernel_report)              \
-    X(reports, clocks_read)                \
-    X(reports, queue_time)                 \
-    X(quirks, device_quirk)                \
-    X(fences, fence_info)                  \
-    X(fences, fence_import)                \
-    X(fences, fence_create)                \
-    X(fences, fence_export)                \
-    X(fences, fence_destroy)               \
-    X(fences, queue_signal_fence)          \
-    X(external, external_info)             \
-    X(external, memory_import)             \
-    X(external, memory_export)             \
-    X(external, memory_allocate_shareable) \
-    X(collectives, comm_backend)           \
-    X(collectives, comm_id)                \
-    X(collectives, comm_create)            \
-    X(collectives, comm_poll)              \
-    X(collectives, comm_abort)             \
-    X(collectives, comm_destroy)
+/* Without a guard: what is no function, what makes no call of a driver, and what the kit makes. */
+#define guarded_formats inner.native.formats
+#define guarded_host_copy inner.host_copy.host_copy
+#define guarded_queue_fail_next inner.faults.queue_fail_next
+#define guarded_instance_destroy inner.table.instance_destroy
 
 void kit_guard_waits_alone(void)
 {
@@ -459,8 +411,11 @@ void kit_guard_plugin(kit_plugin *plugin)
         return;
     }
     inner = *plugin;
-#define REPLACE(of, name) plugin->of.name = plugin->of.name ? guarded_##name : NULL;
-    GUARDED(REPLACE)
+#define REPLACE(entry) plugin->table.entry = plugin->table.entry ? guarded_##entry : NULL;
+    HAL_REQUIRED_ENTRIES(REPLACE)
+#undef REPLACE
+#define REPLACE(of, entry) plugin->of.entry = plugin->of.entry ? guarded_##entry : NULL;
+    HAL_EXTENSION_ENTRIES(REPLACE)
 #undef REPLACE
     plugin->table.enumerate = plugin->enumerate ? guarded_enumerate : NULL;
     plugin->table.device_open = plugin->device_open ? guarded_device_open : NULL;

@@ -15,7 +15,7 @@ if [ "$1" = --self-test ]; then
     shift
 fi
 c=$1 includes=$2
-headers=(plugin.h plugin_interop.h types.h ir.h ir_opcodes.h ir_types.h status.h)
+headers=(plugin.h plugin_interop.h plugin_entries.h types.h ir.h ir_opcodes.h ir_types.h status.h)
 
 warnings=(-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wcast-qual -Wcast-align
           -Wundef -Wpadded -Wdouble-promotion -Wwrite-strings -Werror)

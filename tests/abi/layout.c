@@ -642,3 +642,9 @@ ENTRY(hal_extension_collectives, comm_destroy, 48, void, (hal_plugin_comm *))
 typedef const hal_plugin *create(uint32_t, const hal_host *, hal_plugin_instance **);
 SAME(hal_plugin_create_function, create *)
 VALUE(sizeof HAL_PLUGIN_CREATE_SYMBOL, sizeof "hal_plugin_create")
+
+/* plugin_entries.h lists each entry of the extensions. */
+#define IN_TABLE(extension, name, needed) +(sizeof(hal_extension_##extension) - 8)
+#define IN_LIST(extension, entry) +sizeof(void *)
+ASSERT(0 HAL_EXTENSIONS(IN_TABLE) == 0 HAL_EXTENSION_ENTRIES(IN_LIST),
+       "HAL_EXTENSION_ENTRIES is not what the tables of the extensions have");

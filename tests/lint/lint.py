@@ -21,7 +21,7 @@ PUBLIC_HEADERS = ("hal/include", "ops/include")
 # The polynomials are source that its includer instantiates, not an interface.
 TEMPLATES = re.compile(r"hal/include/hal/ir_math\w*\.h")
 GUARD = re.compile(r"^#ifndef (\w+)\n#define \1$", re.MULTILINE)
-STAND_ALONE = ("plugin.h", "plugin_interop.h", "types.h", "ir.h", "ir_opcodes.h", "ir_types.h", "status.h")
+STAND_ALONE = ("plugin.h", "plugin_interop.h", "plugin_entries.h", "types.h", "ir.h", "ir_opcodes.h", "ir_types.h", "status.h")
 # Words and names are put together here so that this file does not trip over itself.
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX)\b")
 BACKENDS = re.compile("cuda|opencl|vulkan|metal|ptx|spir-?v", re.IGNORECASE)

@@ -694,26 +694,7 @@ typedef const hal_plugin *(*hal_plugin_create_function)(uint32_t host_abi, const
                                                         hal_plugin_instance **instance);
 #define HAL_PLUGIN_CREATE_SYMBOL "hal_plugin_create"
 
-/* X(extension, name, needed): each extension, the name of its hal_extension_*, and the entry
- * without which a plugin has none of it. */
-#define HAL_EXTENSIONS(X)                                           \
-    X(memory_info, HAL_EXTENSION_MEMORY_INFO, memory_info)          \
-    X(coherence, HAL_EXTENSION_COHERENCE, memory_flush)             \
-    X(timing, HAL_EXTENSION_TIMING, queue_elapsed)                  \
-    X(native, HAL_EXTENSION_NATIVE, kernel_create_native)           \
-    X(gemm, HAL_EXTENSION_GEMM, gemm)                               \
-    X(attention, HAL_EXTENSION_ATTENTION, attention)                \
-    X(peers, HAL_EXTENSION_PEERS, device_can_access_peer)           \
-    X(host_copy, HAL_EXTENSION_HOST_COPY, host_copy)                \
-    X(faults, HAL_EXTENSION_FAULTS, queue_fail_next)                \
-    X(external, HAL_EXTENSION_EXTERNAL, external_info)              \
-    X(handles, HAL_EXTENSION_HANDLES, device_handle)                \
-    X(native_queues, HAL_EXTENSION_NATIVE_QUEUES, queue_import)     \
-    X(reports, HAL_EXTENSION_REPORTS, kernel_report)                \
-    X(quirks, HAL_EXTENSION_QUIRKS, device_quirk)                   \
-    X(virtual_memory, HAL_EXTENSION_VIRTUAL_MEMORY, memory_reserve) \
-    X(fences, HAL_EXTENSION_FENCES, fence_import)                   \
-    X(collectives, HAL_EXTENSION_COLLECTIVES, comm_create)
+#include <hal/plugin_entries.h>
 
 /* Whether a table is long enough for an entry and has it. */
 #define HAL_PLUGIN_HAS(table, entry)                                                              \

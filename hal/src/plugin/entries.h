@@ -6,68 +6,6 @@
 #include <hal/plugin.h>
 #include <string.h>
 
-#define HAL_REQUIRED_ENTRIES(X) \
-    X(instance_destroy)         \
-    X(enumerate)                \
-    X(device_open)              \
-    X(device_close)             \
-    X(memory_allocate)          \
-    X(memory_free)              \
-    X(memory_map)               \
-    X(kernel_create)            \
-    X(kernel_destroy)           \
-    X(queue_create)             \
-    X(queue_destroy)            \
-    X(submit)                   \
-    X(wait)
-
-/* X(extension, entry) */
-#define HAL_EXTENSION_ENTRIES(X)           \
-    X(memory_info, memory_info)            \
-    X(coherence, memory_flush)             \
-    X(coherence, memory_invalidate)        \
-    X(timing, queue_elapsed)               \
-    X(native, formats)                     \
-    X(native, kernel_create_native)        \
-    X(gemm, gemm)                          \
-    X(gemm, gemm_estimate)                 \
-    X(gemm, gemm_workspace)                \
-    X(attention, attention)                \
-    X(peers, device_can_access_peer)       \
-    X(host_copy, host_copy)                \
-    X(faults, queue_fail_next)             \
-    X(handles, device_handle)              \
-    X(handles, queue_handle)               \
-    X(handles, kernel_handle)              \
-    X(native_queues, queue_import)         \
-    X(native_queues, queue_wait_native)    \
-    X(native_queues, queue_block_native)   \
-    X(virtual_memory, part_bytes)          \
-    X(virtual_memory, memory_reserve)      \
-    X(virtual_memory, memory_commit)       \
-    X(virtual_memory, memory_decommit)     \
-    X(virtual_memory, memory_protect)      \
-    X(reports, kernel_report)              \
-    X(reports, clocks_read)                \
-    X(reports, queue_time)                 \
-    X(quirks, device_quirk)                \
-    X(fences, fence_info)                  \
-    X(fences, fence_import)                \
-    X(fences, fence_create)                \
-    X(fences, fence_export)                \
-    X(fences, fence_destroy)               \
-    X(fences, queue_signal_fence)          \
-    X(external, external_info)             \
-    X(external, memory_import)             \
-    X(external, memory_export)             \
-    X(external, memory_allocate_shareable) \
-    X(collectives, comm_backend)           \
-    X(collectives, comm_id)                \
-    X(collectives, comm_create)            \
-    X(collectives, comm_poll)              \
-    X(collectives, comm_abort)             \
-    X(collectives, comm_destroy)
-
 typedef struct hal_plugin_entries {
     hal_plugin_instance *instance;
     uint32_t size, abi; /* as the plugin states them */
