@@ -14,6 +14,7 @@
 #endif
 
 #include "case/child.h"
+#include "hal/files.h"
 
 /* Bytes first, then numbers; 0: unknown. */
 enum { HEAP, RESIDENT, DESCRIPTORS, THREADS, MAPPINGS, FILES, KEYS, CHILDREN, TIMERS, KINDS };
@@ -93,14 +94,6 @@ static uint64_t children(void)
     return count;
 }
 
-/* Where programs leave temporary files. */
-static uint64_t files(void)
-{
-    const char *own = getenv("TMPDIR");
-    return folder_entries("/tmp") + folder_entries("/var/tmp") + folder_entries("/dev/shm") +
-           folder_entries(own && strcmp(own, "/tmp") != 0 ? own : NULL) + folder_entries(".");
-}
-
 /* The number of the lowest key that is free. */
 static uint64_t keys(void)
 {
@@ -111,13 +104,13 @@ static uint64_t keys(void)
     return (uint64_t)key;
 }
 
-static usage usage_read(void)
+static usage usage_read(files *seen)
 {
     usage now = {{0}};
     now.of[DESCRIPTORS] = folder_entries("/proc/self/fd");
     now.of[THREADS] = folder_entries("/proc/self/task");
     now.of[MAPPINGS] = file_lines("/proc/self/maps", '\n');
-    now.of[FILES] = files();
+    now.of[FILES] = files_seen(seen);
     now.of[KEYS] = keys();
     now.of[CHILDREN] = children();
     now.of[TIMERS] = file_lines("/proc/self/timers", '\n');
@@ -136,14 +129,32 @@ static uint64_t allowance(const usage_turns *tested, uint32_t turns, int kind)
     return tested->bytes == UINT64_MAX ? UINT64_MAX : turns * tested->bytes + slack[kind];
 }
 
-void usage_check(case_run *run, const usage_turns *tested)
+/* The turns of a round; how many. */
+static uint32_t run_turns(case_run *run, const usage_turns *tested)
 {
-    enum { ROUNDS = 5, LEAST_ROUNDS = 3, LEAST_TURNS = 8 };
-    const uint32_t rounds = tested->rounds > 0 ? tested->rounds : ROUNDS;
+    enum { LEAST_TURNS = 8 };
     const uint32_t least = tested->least > 0 ? tested->least : LEAST_TURNS;
     const double most = 0.25; /* processor seconds, also of compilers in other processes */
-    const double longest = 3, longest_of_all = 25; /* seconds, for drivers that sleep */
-    const double start = child_now();
+    const double longest = 3; /* seconds, for drivers that sleep */
+    const double begin = child_processor_seconds(), begun = child_now();
+    uint32_t turns = 0;
+    while (turns < tested->turns && (turns < least || (child_processor_seconds() - begin < most &&
+                                                       child_now() - begun < longest))) {
+        tested->turn(run, tested->user);
+        turns++;
+    }
+    if (tested->finish) {
+        tested->finish(run, tested->user);
+    }
+    return turns;
+}
+
+void usage_check(case_run *run, const usage_turns *tested)
+{
+    enum { ROUNDS = 5, LEAST_ROUNDS = 3 };
+    const uint32_t rounds = tested->rounds > 0 ? tested->rounds : ROUNDS;
+    const double longest_of_all = 25, start = child_now();
+    files *seen = case_allocate(run, 1, sizeof *seen);
     uint64_t grown[KINDS];
     bool grows[KINDS], any = true;
 #ifdef CASE_SANITIZED
@@ -151,25 +162,15 @@ void usage_check(case_run *run, const usage_turns *tested)
 #else
     const bool is_sanitized = false;
 #endif
+    memset(seen, 0, sizeof *seen); /* resident from now on */
     memset(grows, 1, sizeof grows);
     memset(grown, 0xff, sizeof grown);
-    for (uint32_t round = 0; round < rounds && any; round++) {
-        const usage before = usage_read();
-        const double begin = child_processor_seconds(), begun = child_now();
-        uint32_t turns = 0;
-        if (round >= LEAST_ROUNDS && begun - start > longest_of_all) {
-            break;
-        }
-        while (turns < tested->turns &&
-               (turns < least ||
-                (child_processor_seconds() - begin < most && child_now() - begun < longest))) {
-            tested->turn(run, tested->user);
-            turns++;
-        }
-        if (tested->finish) {
-            tested->finish(run, tested->user);
-        }
-        const usage after = usage_read();
+    for (uint32_t round = 0;
+         round < rounds && any && (round < LEAST_ROUNDS || child_now() - start <= longest_of_all);
+         round++) {
+        const usage before = usage_read(seen);
+        const uint32_t turns = run_turns(run, tested);
+        const usage after = usage_read(seen);
         any = false;
         for (int i = 0; i < KINDS; i++) {
             const uint64_t more = after.of[i] > before.of[i] ? after.of[i] - before.of[i] : 0;

@@ -41,9 +41,12 @@ one_case() {
     [ "$(count "$1" "$2")" = 1 ] && [ "$(($(count "$1" passed) + $(count "$1" failed)))" = 1 ]
 }
 
+# complain WHAT JSON: to be printed last, where whoever looks at a failed test sees it.
 complain() {
-    echo "$1"
-    tail -n 12 "$2.log" 2>/dev/null | sed 's/^/    /'
+    {
+        echo "$1"
+        tail -n 12 "$2.log" 2>/dev/null | sed 's/^/    /'
+    } >>"$folder/complaints"
     return 1
 }
 
@@ -185,4 +188,5 @@ if [ "$form" = whole ]; then
     } >"$result"
 fi
 echo "$faults mutants"
+[ ! -e "$folder/complaints" ] || cat "$folder/complaints"
 exit $wrong
