@@ -87,6 +87,24 @@ static void run_prefix(case_run *run, const void *parameters)
                        "the first numbers of a longer tensor");
 }
 
+/* Numbers in [0, 1) are multiples of 2^-24, of F64 2^-53, and half of them odd ones: within nine
+ * standard deviations. */
+static void run_digits(case_run *run, const void *parameters)
+{
+    const hal_type type = *(const hal_type *)parameters;
+    const ops_random_key key = {run->seed, 4};
+    case_claim_arithmetic(run, type);
+    const operand y = make_numbers(run, type, key, 4096, 0.0, 1.0);
+    int odd = 0, between = 0;
+    for (size_t i = 0; i < 4096; i++) {
+        const double value = ldexp(operand_get(&y, i), type == HAL_TYPE_F64 ? 53 : 24);
+        between += value != floor(value);
+        odd += fmod(value, 2.0) == 1.0;
+    }
+    case_check(run, between == 0, "%d of 4096 numbers have more bits than stated", between);
+    case_check(run, odd > 1760 && odd < 2336, "%d of 4096 numbers have a last bit of 1", odd);
+}
+
 static void run_streams(case_run *run, const void *parameters)
 {
     const ops_random_key keys[2] = {{run->seed, 1}, {run->seed, 2}};
@@ -186,6 +204,11 @@ void cases_ops_random(case_list *list)
     }
     case_add(list, run_prefix, NULL, 0, "ops/random(prefix)");
     case_add(list, run_streams, NULL, 0, "ops/random(streams)");
+    for (size_t i = 0; i < 2; i++) {
+        const hal_type type = i == 0 ? HAL_TYPE_F32 : HAL_TYPE_F64;
+        case_add(list, run_digits, &type, sizeof type, "ops/random(digits,type=%s)",
+                 hal_type_name(type));
+    }
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
         if (!hal_type_is_float(type)) {
             continue;

@@ -16,7 +16,7 @@ static const mutant *mutant_find(const char *name)
         mutants_gemm,     mutants_threaded, mutants_values,   mutants_control,  mutants_process,
         mutants_mapping,  mutants_kinds,    mutants_failures, mutants_external, mutants_foreign,
         mutants_commands, mutants_leaks,    mutants_left,     mutants_claims,   mutants_joined,
-        mutants_seldom};
+        mutants_seldom,   mutants_families};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         for (const mutant *one = tables[i]; one->name != NULL; one++) {
             if (strcmp(one->name, name) == 0) {
@@ -63,7 +63,9 @@ static hal_status mutant_kernel_create(hal_plugin_device *device, const hal_ir_k
     if (fault->ir) {
         fault->ir(&copy);
     }
-    for (uint32_t i = 0; fault->record && i < copy.ir.record_count; i++) {
+    const bool is_meant = fault->record && (!fault->kernel || strcmp(copy.ir.names + copy.ir.name,
+                                                                     fault->kernel) == 0);
+    for (uint32_t i = 0; is_meant && i < copy.ir.record_count; i++) {
         if (copy.records[i].opcode == fault->opcode &&
             (fault->type == HAL_TYPE_NONE || copy.records[i].type == fault->type)) {
             i = fault->record(&copy, i);
