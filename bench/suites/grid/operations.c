@@ -213,11 +213,14 @@ static void row_rms_norm(const double *x, int64_t count, double *results)
     }
 }
 
+/* The sum of 10^5 squares is beyond f16. */
 static ops_array *apply_l2_norm(ops_array *x, ops_array *y, int32_t axis)
 {
     (void)y;
-    ops_array *sum = ops_array_reduce(OPS_REDUCE_SUM, axis, 1, ops_square(x));
-    return ops_div(x, ops_maximum_scalar(ops_sqrt(sum), LEAST));
+    ops_array *wide = ops_array_cast(HAL_TYPE_F32, x);
+    ops_array *sum = ops_array_reduce(OPS_REDUCE_SUM, axis, 1, ops_square(wide));
+    ops_array *norm = ops_maximum_scalar(ops_sqrt(sum), LEAST);
+    return ops_array_cast(ops_array_get_type(x), ops_div(wide, norm));
 }
 
 static void row_l2_norm(const double *x, int64_t count, double *results)
