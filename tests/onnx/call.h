@@ -11,7 +11,9 @@ enum { ONNX_MAX_OPERANDS = 32 };
 
 typedef struct onnx_call {
     ops_context *context;
+    const onnx_case *item;
     const onnx_node *node;
+    ops_array **values;              /* of the case, by their numbers */
     uint32_t version;                /* of the operator set */
     ops_array *x[ONNX_MAX_OPERANDS]; /* inputs; null: left out */
     ops_array *y[ONNX_MAX_OPERANDS]; /* outputs */

@@ -104,6 +104,7 @@ static void take_attribute(reader *r, onnx_attribute *attribute)
     attribute->kind = (char)*take(r, 1);
     switch (attribute->kind) {
     case 'i':
+    case 'g':
         attribute->integer = take_i64(r);
         break;
     case 'f':
@@ -142,6 +143,18 @@ static void take_node(reader *r, onnx_node *node)
     }
 }
 
+static void take_graph(reader *r, onnx_graph *graph)
+{
+    graph->node_count = take_u32(r);
+    graph->nodes = allocate(r, graph->node_count, sizeof *graph->nodes);
+    for (uint32_t i = 0; i < graph->node_count && r->fits; i++) {
+        take_node(r, &graph->nodes[i]);
+    }
+    take_tensors(r, &graph->initialiser_count, &graph->initialisers);
+    take_values(r, &graph->input_count, &graph->inputs);
+    take_values(r, &graph->output_count, &graph->outputs);
+}
+
 bool onnx_file_open(const char *path, onnx_file *file)
 {
     *file = (onnx_file){0};
@@ -177,12 +190,11 @@ bool onnx_case_read(onnx_file *file, onnx_case *item)
     if (!*item->unwritten) {
         item->version = take_u32(&r);
         item->value_count = take_u32(&r);
-        item->node_count = take_u32(&r);
-        item->nodes = allocate(&r, item->node_count, sizeof *item->nodes);
-        for (uint32_t i = 0; i < item->node_count && r.fits; i++) {
-            take_node(&r, &item->nodes[i]);
+        item->graph_count = take_u32(&r);
+        item->graphs = allocate(&r, item->graph_count, sizeof *item->graphs);
+        for (uint32_t i = 0; i < item->graph_count && r.fits; i++) {
+            take_graph(&r, &item->graphs[i]);
         }
-        take_tensors(&r, &item->initialiser_count, &item->initialisers);
         take_tensors(&r, &item->input_count, &item->inputs);
         take_tensors(&r, &item->output_count, &item->outputs);
         item->relative = take_f64(&r);

@@ -20,7 +20,8 @@ typedef struct onnx_tensor {
     const void *elements;
 } onnx_tensor;
 
-/* `kind` is i, f, s, t, I or F; numbers of I and F need not be aligned. */
+/* `kind` is i, f, s, t, I, F or g, of which `integer` is the place of the graph; numbers of I and F
+ * need not be aligned. */
 typedef struct onnx_attribute {
     const char *name;
     char kind;
@@ -39,13 +40,21 @@ typedef struct onnx_node {
     onnx_attribute *attributes;
 } onnx_node;
 
+/* Nodes in order. Inputs and outputs are numbers of values. */
+typedef struct onnx_graph {
+    uint32_t node_count, initialiser_count, input_count, output_count;
+    onnx_node *nodes;
+    onnx_tensor *initialisers;
+    uint32_t *inputs, *outputs;
+} onnx_graph;
+
 typedef struct onnx_case {
     const char *name;
     const char *unwritten; /* why the case has no graph; empty if it has */
     uint32_t version;      /* of the operator set */
-    uint32_t value_count, node_count, initialiser_count, input_count, output_count;
-    onnx_node *nodes;
-    onnx_tensor *initialisers, *inputs, *outputs;
+    uint32_t value_count, graph_count, input_count, output_count;
+    onnx_graph *graphs; /* the first one is the model's; others belong to attributes */
+    onnx_tensor *inputs, *outputs;
     double relative, absolute; /* tolerances */
     void **memory;             /* allocations of the case */
     uint32_t memory_count;

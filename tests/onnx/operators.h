@@ -22,5 +22,6 @@ extern const onnx_operator onnx_matrix_operators[];
 extern const onnx_operator onnx_network_operators[];
 extern const onnx_operator onnx_window_operators[];
 extern const onnx_operator onnx_norm_operators[];
+extern const onnx_operator onnx_control_operators[];
 
 #endif

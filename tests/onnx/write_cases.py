@@ -6,9 +6,11 @@ write_cases.py FILE [NAME]      NAME: only cases whose name contains it
 
 The file, in little-endian order: "ONNXCASE", a count, and the cases. A text is its length and its
 bytes. A case is its name, and a text that is empty or says why the case cannot be written: then the
-case ends there. Otherwise follow the version of the operator set, the number of values, nodes,
-initialisers, inputs and outputs, and the tolerances. Values are numbers from 1 on; 0 is an input or
-output that is left out.
+case ends there. Otherwise follow the version of the operator set, the number of values, the graphs,
+the tensors of inputs and outputs, and the tolerances. A graph is its nodes, its initialisers, and
+the values of its inputs and outputs; the first one is the model's, the others are those that
+attributes name by their place. Values are numbers from 1 on, of all graphs of a case; 0 is an input
+or output that is left out.
 """
 import struct
 import sys
@@ -72,8 +74,8 @@ def attribute(value):
                                    struct.pack(f"<{len(value.ints)}q", *value.ints)),
              AttributeProto.FLOATS: ("F", lambda: number(len(value.floats)) +
                                      struct.pack(f"<{len(value.floats)}d", *value.floats))}
-    if value.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
-        raise Unwritable("subgraphs")
+    if value.type == AttributeProto.TYPE_PROTO:
+        raise Unwritable("sequences and optional values")
     if value.type not in kinds:
         raise Unwritable("strings")
     kind, write = kinds[value.type]
@@ -82,43 +84,66 @@ def attribute(value):
 
 class Case:
     def __init__(self, case):
-        self.numbers = {"": 0}
+        self.count = 1
+        self.graphs = [b""]
         model = case.model
         if len(model.functions):
             model = onnx.inliner.inline_local_functions(model)
         graph = model.graph
-        for item in [*graph.input, *graph.initializer]:
-            self.value(item.name)
-        nodes = b"".join(self.node(node) for node in graph.node)
-        initialisers = b"".join(number(self.value(item.name)) + tensor(item)
-                                for item in graph.initializer)
+        names = {"": 0}
+        self.graphs[0] = self.graph(graph, names)
         given, expected = case.data_sets[0]
-        inputs = self.tensors([item.name for item in graph.input], given)
-        outputs = self.tensors([item.name for item in graph.output], expected)
+        inputs = self.tensors(graph.input, given, names)
+        outputs = self.tensors(graph.output, expected, names)
         versions = [item.version for item in model.opset_import if item.domain in ("", "ai.onnx")]
-        self.data = (number(versions[0] if versions else 0) + number(len(self.numbers)) +
-                     number(len(graph.node)) + nodes + number(len(graph.initializer)) +
-                     initialisers + number(len(given)) + inputs + number(len(expected)) + outputs +
+        self.data = (number(versions[0] if versions else 0) + number(self.count) +
+                     number(len(self.graphs)) + b"".join(self.graphs) + number(len(given)) +
+                     inputs + number(len(expected)) + outputs +
                      struct.pack("<dd", case.rtol, case.atol))
 
-    def value(self, name):
-        return self.numbers.setdefault(name, len(self.numbers))
+    def values(self, items, names, is_made):
+        """The values of a list of names. What is made is new in its graph."""
+        numbers = []
+        for item in items:
+            if item and (is_made or item not in names):
+                names[item] = self.count
+                self.count += 1
+            numbers.append(names[item])
+        return number(len(numbers)) + b"".join(number(item) for item in numbers)
 
-    def node(self, node):
+    def graph(self, graph, names):
+        inputs = self.values([item.name for item in graph.input], names, True)
+        given = {item.name for item in graph.input}
+        self.values([item.name for item in graph.initializer if item.name not in given], names,
+                    True)
+        nodes = b"".join(self.node(node, names) for node in graph.node)
+        initialisers = b"".join(number(names[item.name]) + tensor(item)
+                                for item in graph.initializer)
+        outputs = self.values([item.name for item in graph.output], names, False)
+        return (number(len(graph.node)) + nodes + number(len(graph.initializer)) + initialisers +
+                inputs + outputs)
+
+    def attribute(self, value, names):
+        """A subgraph sees the names that its node sees."""
+        if value.type != AttributeProto.GRAPH:
+            return attribute(value)
+        place = len(self.graphs)
+        self.graphs.append(b"")
+        self.graphs[place] = self.graph(value.g, dict(names))
+        return text(value.name) + b"g" + struct.pack("<q", place)
+
+    def node(self, node, names):
         name = node.domain + "." + node.op_type if node.domain not in ("", "ai.onnx") else node.op_type
-        parts = [text(name)]
-        for values in (node.input, node.output):
-            parts.append(number(len(values)))
-            parts += [number(self.value(item)) for item in values]
-        parts.append(number(len(node.attribute)))
-        parts += [attribute(item) for item in node.attribute]
-        return b"".join(parts)
+        inputs = self.values(node.input, names, False)
+        attributes = b"".join(self.attribute(item, names) for item in node.attribute)
+        return (text(name) + inputs + self.values(node.output, names, True) +
+                number(len(node.attribute)) + attributes)
 
-    def tensors(self, names, values):
-        if len(names) != len(values):
+    def tensors(self, items, values, names):
+        if len(items) != len(values):
             raise Unwritable("a number of tensors that differs from the model's")
-        return b"".join(number(self.value(name)) + tensor(value)
-                        for name, value in zip(names, values))
+        return b"".join(number(names[item.name]) + tensor(value)
+                        for item, value in zip(items, values))
 
 
 def record(case):
