@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "case/cases.h"
+#include "case/child.h"
 #include "case/cover.h"
 #include "ir/fixture.h"
 
@@ -346,8 +347,9 @@ static hal_type operand_type(const elementwise *tested, unsigned operand)
 enum { MOST_LANES = 256, RANDOM_LANES = 32, APART = 7 };
 
 /* Constants of a function, and of them in one kernel: a compiler has the function's polynomial for
- * each, and rusticl takes minutes for eleven of pow. */
-enum { OF_FUNCTIONS = 11, IN_KERNEL = 3 };
+ * each. After so many seconds of a driver's compiler the rest is left out: rusticl takes three for
+ * each constant of pow. */
+enum { OF_FUNCTIONS = 11, IN_KERNEL = 3, COMPILER_SECONDS = 5 };
 
 /* What is combined with constants: the corners, random values, and of integers multiples of the
  * constants and what is next to these, where a quotient changes. Returns their number. */
@@ -454,12 +456,18 @@ static void run_constants(case_run *run, const void *parameters)
     const unsigned form_count = constant_forms(tested, forms);
     const bool is_function = hal_ir_is_math(tested->opcode);
     count = is_function && count > OF_FUNCTIONS ? OF_FUNCTIONS : count;
-    const size_t most = is_function ? IN_KERNEL : count;
+    const size_t most = is_function ? IN_KERNEL : count, kernels = (count + most - 1) / most;
+    const double begin = child_processor_seconds();
     claim_types(run, tested);
     for (unsigned f = 0; f < form_count; f++) {
-        for (size_t first = 0; first < count; first += most) {
-            constants_run(run, tested, forms[f], constants + first,
-                          count - first < most ? count - first : most);
+        for (size_t k = 0; k < kernels; k++) {
+            const size_t first = (k + f) % kernels * most; /* each form begins with others */
+            const bool is_slow = is_function && case_has_compiler(run) &&
+                                 child_processor_seconds() - begin > COMPILER_SECONDS;
+            if (k == 0 || !is_slow) {
+                constants_run(run, tested, forms[f], constants + first,
+                              count - first < most ? count - first : most);
+            }
         }
     }
 }
