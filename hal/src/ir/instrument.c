@@ -192,22 +192,21 @@ uint32_t hal_ir_site_add(hal_ir_instrumentation *s, hal_ir_fault fault, uint32_t
     return made->site_count++;
 }
 
-void hal_ir_report_at(hal_ir_instrumentation *s, hal_ir_value number, hal_ir_value wrong,
-                      hal_ir_value index, hal_ir_value x, hal_ir_value y)
+/* Counts a pending fault and describes the first one. */
+static void report_write(hal_ir_instrumentation *s, const hal_ir_pending *report)
 {
     hal_ir_builder *b = s->b;
     const hal_ir_memory_id reports = s->from->binding_count;
     const hal_ir_value one = hal_ir_u32(b, 1), zero = hal_ir_u32(b, 0);
-    hal_ir_if(b, wrong);
-    const hal_ir_value site = hal_ir_mul(b, number, hal_ir_u32(b, HAL_IR_REPORT_WORDS));
+    const hal_ir_value site = hal_ir_mul(b, report->site, hal_ir_u32(b, HAL_IR_REPORT_WORDS));
     const hal_ir_value before =
         hal_ir_atomic(b, HAL_IR_ATOMIC_ADD, reports, site, HAL_IR_NONE, one, HAL_IR_NONE);
     hal_ir_if(b, hal_ir_eq(b, before, zero));
     hal_ir_atomic(b, HAL_IR_ATOMIC_ADD, reports, zero, HAL_IR_NONE, one, HAL_IR_NONE);
     hal_ir_value index_words[2], x_words[2], y_words[2];
-    hal_ir_value_words(b, index, index_words);
-    hal_ir_value_words(b, x, x_words);
-    hal_ir_value_words(b, y, y_words);
+    hal_ir_value_words(b, report->index, index_words);
+    hal_ir_value_words(b, report->x, x_words);
+    hal_ir_value_words(b, report->y, y_words);
     const hal_ir_value words[12] = {hal_ir_dispatch_name(s),
                                     hal_ir_id(b, HAL_IR_GROUP_ID, 0),
                                     hal_ir_id(b, HAL_IR_GROUP_ID, 1),
@@ -215,7 +214,7 @@ void hal_ir_report_at(hal_ir_instrumentation *s, hal_ir_value number, hal_ir_val
                                     hal_ir_item_number(b, s->from->group_size),
                                     index_words[0],
                                     index_words[1],
-                                    hal_ir_u32(b, s->index),
+                                    hal_ir_u32(b, report->record),
                                     x_words[0],
                                     x_words[1],
                                     y_words[0],
@@ -225,7 +224,42 @@ void hal_ir_report_at(hal_ir_instrumentation *s, hal_ir_value number, hal_ir_val
                           hal_ir_pack(b, 4, words + 4 * i));
     }
     hal_ir_end(b);
+}
+
+void hal_ir_reports_end(hal_ir_instrumentation *s)
+{
+    hal_ir_builder *b = s->b;
+    const uint32_t count = s->pending_count;
+    s->pending_count = 0;
+    if (count == 0) {
+        return;
+    }
+    hal_ir_value any = s->pending[0].wrong;
+    for (uint32_t i = 1; i < count; i++) {
+        any = hal_ir_or(b, any, s->pending[i].wrong);
+    }
+    hal_ir_if(b, any);
+    for (uint32_t i = 0; i < count; i++) {
+        if (count > 1) {
+            hal_ir_if(b, s->pending[i].wrong);
+        }
+        report_write(s, &s->pending[i]);
+        if (count > 1) {
+            hal_ir_end(b);
+        }
+    }
     hal_ir_end(b);
+}
+
+void hal_ir_report_at(hal_ir_instrumentation *s, hal_ir_value number, hal_ir_value wrong,
+                      hal_ir_value index, hal_ir_value x, hal_ir_value y)
+{
+    if (s->pending_count == HAL_IR_MAX_PENDING) {
+        hal_ir_reports_end(s);
+    }
+    s->pending[s->pending_count++] =
+        (hal_ir_pending){.site = number, .wrong = wrong, .index = index, .x = x, .y = y,
+                         .record = s->index};
 }
 
 void hal_ir_report_fault(hal_ir_instrumentation *s, hal_ir_fault fault, hal_ir_value wrong,

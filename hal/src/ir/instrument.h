@@ -133,7 +133,15 @@ const char *hal_ir_fault_text(hal_ir_fault fault);
 
 /* ---- For passes ---- */
 
-enum { HAL_IR_PASSES = 5, HAL_IR_FACTS = 5 };
+enum { HAL_IR_PASSES = 5, HAL_IR_FACTS = 5, HAL_IR_MAX_PENDING = 16 };
+
+/* A check whose report is still to be written. */
+typedef struct hal_ir_pending {
+    hal_ir_value site; /* its number and 1 */
+    hal_ir_value wrong;
+    hal_ir_value index, x, y; /* NONE: has none */
+    uint32_t record;          /* of `from` that reports */
+} hal_ir_pending;
 
 typedef struct hal_ir_instrumentation {
     hal_ir_rewrite rewrite;
@@ -150,6 +158,9 @@ typedef struct hal_ir_instrumentation {
      * guard is false, as in work-items at the end of a grid. NONE: always. */
     hal_ir_value is_present;
     hal_ir_value *present; /* the same of each record's result */
+    /* Reports of the present block. One branch for all of them keeps the block in one piece. */
+    hal_ir_pending pending[HAL_IR_MAX_PENDING];
+    uint32_t pending_count;
     uint8_t *chosen; /* whether a record's result is used, and only as what a SELECT chooses */
     /* For each pass HAL_IR_FACTS values for each record of `from`, and HAL_IR_MAX_SHARED + 2 more;
      * NONE first. */
@@ -204,7 +215,11 @@ hal_ir_value hal_ir_and_maybe(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
 /* The number of a new site of the present record. */
 uint32_t hal_ir_site_add(hal_ir_instrumentation *s, hal_ir_fault fault, uint32_t memory);
 
-/* Counts a fault of a site, by its number and 1, where `wrong` is true. */
+/* Writes the reports of the present block. Called before a block begins or ends. */
+void hal_ir_reports_end(hal_ir_instrumentation *s);
+
+/* Counts a fault of a site, by its number and 1, where `wrong` is true; written by
+ * hal_ir_reports_end. */
 void hal_ir_report_at(hal_ir_instrumentation *s, hal_ir_value site, hal_ir_value wrong,
                       hal_ir_value index, hal_ir_value x, hal_ir_value y);
 

@@ -62,6 +62,7 @@ static void copy_check(hal_ir_instrumentation *s, hal_ir_value *facts)
         bounds_check(s, HAL_IR_FAULT_BOUNDS, record->aux, record->a, 0, record->width);
     s->record.b = source == HAL_IR_NONE ? guard : hal_ir_and_maybe(s->b, source, guard);
     if (target != HAL_IR_NONE) {
+        hal_ir_reports_end(s);
         hal_ir_if(s->b, target);
         facts[s->index] = target;
     }
@@ -92,6 +93,7 @@ static void bounds_after(hal_ir_instrumentation *s, hal_ir_value *facts, hal_ir_
 {
     (void)value;
     if (s->record.opcode == HAL_IR_ASYNC_COPY && facts[s->index] != HAL_IR_NONE) {
+        hal_ir_reports_end(s);
         hal_ir_end(s->b);
     }
 }

@@ -208,6 +208,21 @@ static void presence_find(hal_ir_instrumentation *s)
     }
 }
 
+/* Whether a record ends a run of records that are executed together. */
+static bool is_block_edge(uint32_t opcode)
+{
+    switch (opcode) {
+    case HAL_IR_FOR:
+    case HAL_IR_IF:
+    case HAL_IR_ELSE:
+    case HAL_IR_END:
+    case HAL_IR_BARRIER:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void record_instrument(hal_ir_instrumentation *s, uint32_t index)
 {
     const hal_ir_info *info = hal_ir_info_of(s->from->records[index].opcode);
@@ -215,6 +230,9 @@ static void record_instrument(hal_ir_instrumentation *s, uint32_t index)
     s->record = s->from->records[index];
     hal_ir_record_rename(&s->record, s->rewrite.values);
     presence_find(s);
+    if (is_block_edge(s->record.opcode)) {
+        hal_ir_reports_end(s);
+    }
     if (info->traits & (HAL_IR_TRAIT_READS | HAL_IR_TRAIT_WRITES)) {
         s->record.aux = memory_number(s, s->record.aux);
     }
@@ -239,6 +257,9 @@ hal_status hal_ir_instrument(const hal_ir_kernel *kernel, uint32_t checks,
     hal_status status = instrumentation_begin(&s, kernel, checks, info);
     for (uint32_t i = 0; status == HAL_OK && i < kernel->record_count; i++) {
         record_instrument(&s, i);
+    }
+    if (status == HAL_OK) {
+        hal_ir_reports_end(&s);
     }
     if (s.b) {
         const bool is_wanted = status == HAL_OK && (made->site_count > 0 || made->shadow_count > 0);

@@ -380,6 +380,7 @@ static void binding_check(hal_ir_instrumentation *s, const hal_ir_value *facts, 
         return;
     }
     const uint32_t width = s->record.width;
+    hal_ir_reports_end(s);
     hal_ir_if(b, hal_ir_shadow_exists(s, HAL_IR_SHADOW_ACCESSED, memory));
     const hal_ir_value guard = hal_ir_and_maybe(
         b, hal_ir_shadow_holds(s, HAL_IR_SHADOW_ACCESSED, memory, index, offset, width),
@@ -399,6 +400,7 @@ static void binding_check(hal_ir_instrumentation *s, const hal_ir_value *facts, 
         race = race == HAL_IR_NONE ? wrong : hal_ir_or(b, race, wrong);
     }
     hal_ir_report_fault(s, HAL_IR_FAULT_RACE, race, memory, index, before, HAL_IR_NONE);
+    hal_ir_reports_end(s);
     hal_ir_end(b);
 }
 
