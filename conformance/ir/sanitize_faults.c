@@ -21,6 +21,23 @@ const char sanitize_head[] = "group 64 1 1\n"
 
 #define BOUNDS "access out of range"
 
+/* An index %k * FACTOR whose exact value only work-item ITEM of each group takes out of 32 bits:
+ * the range of %k, as the rule for its opcode says, is all that tells it. */
+#define RANGE_FAULT(NAME, CALCULATION, ITEM, FACTOR, EXACT)                                     \
+    {                                                                                           \
+        .name = "math/range_of_" NAME, .check = "math",                                         \
+        .text =                                                                                 \
+            IDS CALCULATION "%n = constant u32 @\n%j = mul u32 %k, %n\n%e = constant u32 " ITEM \
+                            "\n%in = eq bool %l, %e\n%v = load f32 x[%j] if %in\n"              \
+                            "store y[%i], %v\n",                                                \
+        .right = "1", .wrong = FACTOR, .words = {                                               \
+            "index arithmetic that overflows",                                                  \
+            "load f32 x[",                                                                      \
+            "binding \"x\"",                                                                    \
+            "exactly " EXACT                                                                    \
+        }                                                                                       \
+    }
+
 const sanitize_fault sanitize_faults[] = {
     {.name = "bounds/store_past_the_end",
      .check = "bounds",
@@ -201,6 +218,73 @@ const sanitize_fault sanitize_faults[] = {
      .right = "0",
      .wrong = "65536",
      .words = {"index arithmetic that overflows", "load f32 x[", "binding \"x\"", "exactly "}},
+    RANGE_FAULT("local_id", "%k = max u32 %l, %c0\n", "63", "68174085", "4294967355"),
+    RANGE_FAULT("sum", "%k = add u32 %l, %l\n", "63", "34087043", "4294967418"),
+    RANGE_FAULT("difference", "%k = sub u32 %c64, %l\n", "0", "67108864", "4294967296"),
+    RANGE_FAULT("quotient", "%d = constant u32 3\n%k = div u32 %l, %d\n", "63", "204522253",
+                "4294967313"),
+    RANGE_FAULT("remainder", "%d = constant u32 16\n%k = rem u32 %l, %d\n", "63", "286331154",
+                "4294967310"),
+    RANGE_FAULT("minimum", "%d = constant u32 40\n%k = min u32 %l, %d\n", "63", "107374183",
+                "4294967320"),
+    RANGE_FAULT("maximum", "%d = constant u32 40\n%k = max u32 %d, %l\n", "63", "68174085",
+                "4294967355"),
+    RANGE_FAULT("left_shift", "%k = shl u32 %l, %c2\n", "63", "17043522", "4294967544"),
+    RANGE_FAULT("right_shift", "%k = shr u32 %l, %c1\n", "63", "138547333", "4294967323"),
+    RANGE_FAULT("mask", "%d = constant u32 47\n%k = and u32 %d, %l\n", "63", "91382283",
+                "4294967301"),
+    RANGE_FAULT("first_choice",
+                "%d = constant u32 60\n%t = lt bool %c1, %l\n%k = select u32 %t, %d, %c1\n", "63",
+                "71582789", "4294967340"),
+    RANGE_FAULT("second_choice",
+                "%d = constant u32 60\n%t = lt bool %l, %c2\n%k = select u32 %t, %c1, %d\n", "63",
+                "71582789", "4294967340"),
+    {.name = "math/range_of_group_id",
+     .check = "math",
+     .text = IDS "%n = constant u32 @\n%j = mul u32 %g, %n\n%e = constant u32 3\n"
+                 "%in = eq bool %g, %e\n%v = load f32 x[%j] if %in\nstore y[%i], %v\n",
+     .right = "1",
+     .wrong = "1431655766",
+     .words = {"index arithmetic that overflows", "load f32 x[", "exactly 4294967298",
+               "of group (3, 0, 0)"}},
+    {.name = "math/range_of_counter",
+     .check = "math",
+     .text = IDS "%n = constant u32 @\n%e = constant u32 63\n%a = var f32 %f1\n"
+                 "%k = for u32 %c0, %c64, %c1\n  %j = mul u32 %k, %n\n  %in = eq bool %k, %e\n"
+                 "  %v = load f32 x[%j] if %in\n  set %a, %v\nend\n%t = get f32 %a\n"
+                 "store y[%i], %t\n",
+     .right = "1",
+     .wrong = "68174085",
+     .words = {"index arithmetic that overflows", "load f32 x[", "exactly 4294967355",
+               "256 times"}},
+    /* A factor below 0: the least of the product is the greatest of the other. */
+    {.name = "math/range_of_negative_product",
+     .check = "math",
+     .text = IDS "%s = cast i32 %l\n%n = constant i32 @\n%m = mul i32 %s, %n\n"
+                 "%o = constant i32 64\n%j = add i32 %m, %o\n%e = constant u32 63\n"
+                 "%in = eq bool %l, %e\n%v = load f32 x[%j] if %in\nstore y[%i], %v\n",
+     .right = "-1",
+     .wrong = "-68174085",
+     .words = {"index arithmetic that overflows", "load f32 x[", "index 5", "exactly -4294967291"}},
+    /* What is below 0 and is then read without a sign is not in the range of whole numbers. */
+    {.name = "math/range_that_loses_its_sign",
+     .check = "math",
+     .text = IDS "%d = sub u32 %l, %c1\n%y = constant u32 24\n%h = shr u32 %d, %y\n"
+                 "%n = constant u32 @\n%m = mul u32 %h, %n\n%j = add u32 %m, %n\n"
+                 "%in = eq bool %l, %c0\n%v = load f32 x[%j] if %in\nstore y[%i], %v\n",
+     .right = "0",
+     .wrong = "16777216",
+     .words = {"index arithmetic that overflows", "load f32 x[", "index 0", "exactly 4294967296"}},
+    {.name = "math/range_that_gets_a_sign",
+     .check = "math",
+     .text = IDS "%w = constant u32 67108864\n%p = mul u32 %l, %w\n%s = cast i32 %p\n"
+                 "%n = constant i32 @\n%o = constant i32 2147483647\n%m = and i32 %o, %n\n"
+                 "%j = sub i32 %s, %m\n%e = constant u32 32\n%z = constant i32 0\n"
+                 "%c = eq bool %l, %e\n%r = ne bool %m, %z\n%in = and bool %c, %r\n"
+                 "%v = load f32 x[%j] if %in\nstore y[%i], %v\n",
+     .right = "0",
+     .wrong = "2147483647",
+     .words = {"index arithmetic that overflows", "load f32 x[", "index 1", "exactly -4294967295"}},
     {.name = "nan/division_of_zeros",
      .check = "nan",
      .text = IDS "%v = load f32 x[%i]\n%z = sub f32 %v, %f1\n%w = @ f32 %z, %z\n"

@@ -257,9 +257,8 @@ void hal_ir_report_at(hal_ir_instrumentation *s, hal_ir_value number, hal_ir_val
     if (s->pending_count == HAL_IR_MAX_PENDING) {
         hal_ir_reports_end(s);
     }
-    s->pending[s->pending_count++] =
-        (hal_ir_pending){.site = number, .wrong = wrong, .index = index, .x = x, .y = y,
-                         .record = s->index};
+    s->pending[s->pending_count++] = (hal_ir_pending){
+        .site = number, .wrong = wrong, .index = index, .x = x, .y = y, .record = s->index};
 }
 
 void hal_ir_report_fault(hal_ir_instrumentation *s, hal_ir_fault fault, hal_ir_value wrong,

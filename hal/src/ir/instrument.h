@@ -133,7 +133,7 @@ const char *hal_ir_fault_text(hal_ir_fault fault);
 
 /* ---- For passes ---- */
 
-enum { HAL_IR_PASSES = 5, HAL_IR_FACTS = 5, HAL_IR_MAX_PENDING = 16 };
+enum { HAL_IR_PASSES = 5, HAL_IR_FACTS = 7, HAL_IR_MAX_PENDING = 16 };
 
 /* A check whose report is still to be written. */
 typedef struct hal_ir_pending {
@@ -142,6 +142,14 @@ typedef struct hal_ir_pending {
     hal_ir_value index, x, y; /* NONE: has none */
     uint32_t record;          /* of `from` that reports */
 } hal_ir_pending;
+
+/* A check of an index whose range is known. */
+typedef struct hal_ir_index_check {
+    uint32_t site, record;
+    hal_ir_value index; /* of `from` */
+    hal_ir_value guard; /* NONE: always */
+    hal_ir_value fits;  /* whether the range is one of the index's type */
+} hal_ir_index_check;
 
 typedef struct hal_ir_instrumentation {
     hal_ir_rewrite rewrite;
@@ -161,6 +169,8 @@ typedef struct hal_ir_instrumentation {
     /* Reports of the present block. One branch for all of them keeps the block in one piece. */
     hal_ir_pending pending[HAL_IR_MAX_PENDING];
     uint32_t pending_count;
+    hal_ir_index_check index_checks[HAL_IR_MAX_PENDING]; /* of the present block */
+    uint32_t index_check_count;
     uint8_t *chosen; /* whether a record's result is used, and only as what a SELECT chooses */
     /* For each pass HAL_IR_FACTS values for each record of `from`, and HAL_IR_MAX_SHARED + 2 more;
      * NONE first. */
@@ -175,6 +185,8 @@ typedef struct hal_ir_pass {
     void (*before)(hal_ir_instrumentation *s, hal_ir_value *facts);
     /* After it; `value` is the result. Closes blocks. May be null. */
     void (*after)(hal_ir_instrumentation *s, hal_ir_value *facts, hal_ir_value value);
+    /* Before a block begins or ends. May be null. */
+    void (*edge)(hal_ir_instrumentation *s, hal_ir_value *facts);
 } hal_ir_pass;
 
 extern const hal_ir_pass hal_ir_pass_bounds, hal_ir_pass_math, hal_ir_pass_nan, hal_ir_pass_race,

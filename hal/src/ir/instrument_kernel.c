@@ -223,6 +223,16 @@ static bool is_block_edge(uint32_t opcode)
     }
 }
 
+static void block_end(hal_ir_instrumentation *s)
+{
+    for (uint32_t i = 0; i < HAL_IR_PASSES; i++) {
+        if (s->facts[i] && passes[i]->edge) {
+            passes[i]->edge(s, s->facts[i]);
+        }
+    }
+    hal_ir_reports_end(s);
+}
+
 static void record_instrument(hal_ir_instrumentation *s, uint32_t index)
 {
     const hal_ir_info *info = hal_ir_info_of(s->from->records[index].opcode);
@@ -231,7 +241,7 @@ static void record_instrument(hal_ir_instrumentation *s, uint32_t index)
     hal_ir_record_rename(&s->record, s->rewrite.values);
     presence_find(s);
     if (is_block_edge(s->record.opcode)) {
-        hal_ir_reports_end(s);
+        block_end(s);
     }
     if (info->traits & (HAL_IR_TRAIT_READS | HAL_IR_TRAIT_WRITES)) {
         s->record.aux = memory_number(s, s->record.aux);
@@ -259,7 +269,7 @@ hal_status hal_ir_instrument(const hal_ir_kernel *kernel, uint32_t checks,
         record_instrument(&s, i);
     }
     if (status == HAL_OK) {
-        hal_ir_reports_end(&s);
+        block_end(&s);
     }
     if (s.b) {
         const bool is_wanted = status == HAL_OK && (made->site_count > 0 || made->shadow_count > 0);

@@ -1,10 +1,18 @@
 /* Math: integer operations whose result the IR defines but no program means: division by zero, the
  * quotient of the smallest integer and -1, shifts by the width or more, floats out of the range of
  * the integer that they become; and indices that differ from what their arithmetic means in whole
- * numbers.
+ * numbers. Where the range of an index is known, which mostly is the same for a group, the exact
+ * numbers are computed only if that range does not fit.
  *
- * facts: the exact value in I64 of a sum or product of 32 bits, see index_exact. */
-#include "instrument.h"
+ * facts: the range, see instrument_range.h; then the exact value in I64 of a sum or product of 32
+ * bits. */
+#include "instrument_range.h"
+
+enum {
+    EXACT = HAL_IR_RANGE_FACTS, /* made with the record */
+    COLD,                       /* made again in a block of its own */
+    WANTED                      /* 1: to be made again */
+};
 
 /* Reports an operation on one or two values that are present. */
 static void operation_report(hal_ir_instrumentation *s, hal_ir_fault fault, hal_ir_value wrong)
@@ -79,44 +87,130 @@ static hal_ir_value value_exact(hal_ir_builder *b, hal_ir_value value)
     return hal_ir_cast(b, HAL_TYPE_I64, is_signed ? value : hal_ir_bitcast(b, HAL_TYPE_I32, value));
 }
 
+static bool is_exact_opcode(uint32_t opcode)
+{
+    return opcode == HAL_IR_ADD || opcode == HAL_IR_SUB || opcode == HAL_IR_MUL;
+}
+
+static bool has_exact(const hal_ir_instrumentation *s, hal_ir_value old)
+{
+    const hal_ir_record *record = &s->from->records[old];
+    return is_exact_opcode(record->opcode) && is_narrow_integer(record->type) &&
+           (s->rewrite.info->arithmetic_types & HAL_TYPE_BIT(HAL_TYPE_I64));
+}
+
+/* The exact value of an operand; `fact`: EXACT or COLD, where those of sums are. */
 static hal_ir_value operand_exact(hal_ir_instrumentation *s, const hal_ir_value *facts,
-                                  hal_ir_value old)
+                                  uint32_t fact, hal_ir_value old)
 {
     const hal_ir_record *record = &s->from->records[old];
     if (record->opcode == HAL_IR_CONSTANT) {
         return hal_ir_i64(s->b, (int32_t)(uint32_t)s->from->constants[record->aux]);
     }
-    return facts[old] != HAL_IR_NONE ? facts[old] : value_exact(s->b, s->rewrite.values[old]);
+    const hal_ir_value exact = facts[(size_t)old * HAL_IR_FACTS + fact];
+    return exact != HAL_IR_NONE ? exact : value_exact(s->b, s->rewrite.values[old]);
 }
 
-/* Notes the exact value of a sum, difference or product of 32 bits. Unused ones are dropped later.
- * A product of products may leave I64: only 64 bits of it are compared. */
-static void index_exact(hal_ir_instrumentation *s, hal_ir_value *facts)
+/* Makes the exact value of a sum, difference or product of 32 bits. A product of products may leave
+ * I64: only 64 bits of it are compared. */
+static void exact_make(hal_ir_instrumentation *s, hal_ir_value *facts, uint32_t fact,
+                       hal_ir_value old)
 {
-    const hal_ir_record *record = &s->from->records[s->index];
-    if (is_narrow_integer(record->type) &&
-        (s->rewrite.info->arithmetic_types & HAL_TYPE_BIT(HAL_TYPE_I64))) {
-        facts[s->index] = hal_ir_binary(s->b, record->opcode, operand_exact(s, facts, record->a),
-                                        operand_exact(s, facts, record->b));
-    }
+    const hal_ir_record *record = &s->from->records[old];
+    facts[(size_t)old * HAL_IR_FACTS + fact] =
+        hal_ir_binary(s->b, record->opcode, operand_exact(s, facts, fact, record->a),
+                      operand_exact(s, facts, fact, record->b));
 }
 
-static void index_check(hal_ir_instrumentation *s, const hal_ir_value *facts, uint32_t memory,
-                        hal_ir_value old)
+/* Reports an index that is not its exact value. */
+static void index_report(hal_ir_instrumentation *s, const hal_ir_index_check *check,
+                         hal_ir_value exact)
 {
     hal_ir_builder *b = s->b;
-    if (facts[old] == HAL_IR_NONE) {
+    const hal_ir_value index = s->rewrite.values[check->index];
+    const hal_ir_value differs = hal_ir_ne(b, exact, hal_ir_cast(b, HAL_TYPE_I64, index));
+    hal_ir_report_at(s, hal_ir_u32(b, check->site + 1), hal_ir_and_maybe(b, differs, check->guard),
+                     index, exact, HAL_IR_NONE);
+}
+
+/* The exact value of an index and of what it is computed from, in the present block. */
+static hal_ir_value exact_again(hal_ir_instrumentation *s, hal_ir_value *facts, hal_ir_value index)
+{
+    facts[(size_t)index * HAL_IR_FACTS + WANTED] = 1;
+    for (hal_ir_value i = index + 1; i-- > 0;) {
+        if (facts[(size_t)i * HAL_IR_FACTS + WANTED] == 1 && has_exact(s, i)) {
+            facts[(size_t)s->from->records[i].a * HAL_IR_FACTS + WANTED] = 1;
+            facts[(size_t)s->from->records[i].b * HAL_IR_FACTS + WANTED] = 1;
+        }
+    }
+    for (hal_ir_value i = 0; i <= index; i++) {
+        if (facts[(size_t)i * HAL_IR_FACTS + WANTED] == 1 && has_exact(s, i)) {
+            exact_make(s, facts, COLD, i);
+        }
+    }
+    const hal_ir_value exact = facts[(size_t)index * HAL_IR_FACTS + COLD];
+    for (hal_ir_value i = 0; i <= index; i++) {
+        facts[(size_t)i * HAL_IR_FACTS + WANTED] = HAL_IR_NONE;
+        facts[(size_t)i * HAL_IR_FACTS + COLD] = HAL_IR_NONE;
+    }
+    return exact;
+}
+
+/* Checks the indices of a block whose ranges are known: one by one where a range does not fit. */
+static void math_edge(hal_ir_instrumentation *s, hal_ir_value *facts)
+{
+    hal_ir_builder *b = s->b;
+    const uint32_t index = s->index, count = s->index_check_count;
+    hal_ir_value fit = HAL_IR_NONE;
+    s->index_check_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        fit = hal_ir_and_maybe(b, s->index_checks[i].fits, fit);
+    }
+    if (count == 0) {
         return;
     }
-    const hal_ir_value index = s->rewrite.values[old];
-    const hal_ir_value differs = hal_ir_ne(b, facts[old], hal_ir_cast(b, HAL_TYPE_I64, index));
-    hal_ir_report_fault(s, HAL_IR_FAULT_INDEX, hal_ir_and_maybe(b, differs, s->record.b), memory,
-                        index, facts[old], HAL_IR_NONE);
+    hal_ir_reports_end(s);
+    hal_ir_if(b, hal_ir_not(b, fit));
+    for (uint32_t i = 0; i < count; i++) {
+        const hal_ir_index_check *check = &s->index_checks[i];
+        s->index = check->record;
+        index_report(s, check, exact_again(s, facts, check->index));
+    }
+    hal_ir_reports_end(s);
+    hal_ir_end(b);
+    s->index = index;
+}
+
+/* An asynchronous copy may be in a block of another pass, which ends before this one's checks. */
+static void index_check(hal_ir_instrumentation *s, hal_ir_value *facts, uint32_t memory,
+                        hal_ir_value old)
+{
+    const bool is_copy = s->record.opcode == HAL_IR_ASYNC_COPY;
+    if (!has_exact(s, old)) {
+        return;
+    }
+    const hal_ir_value fits = is_copy ? HAL_IR_NONE : hal_ir_range_fits(s, facts, old);
+    const hal_ir_index_check check = {.site = hal_ir_site_add(s, HAL_IR_FAULT_INDEX, memory),
+                                      .record = s->index,
+                                      .index = old,
+                                      .guard = s->record.b,
+                                      .fits = fits};
+    if (fits == HAL_IR_NONE) {
+        index_report(s, &check, facts[(size_t)old * HAL_IR_FACTS + EXACT]);
+        return;
+    }
+    if (s->index_check_count == HAL_IR_MAX_PENDING) {
+        math_edge(s, facts);
+    }
+    s->index_checks[s->index_check_count++] = check;
 }
 
 static void math_before(hal_ir_instrumentation *s, hal_ir_value *facts)
 {
     const hal_ir_record *record = &s->from->records[s->index];
+    if (s->rewrite.info->arithmetic_types & HAL_TYPE_BIT(HAL_TYPE_I64)) {
+        hal_ir_range_note(s, facts);
+    }
     switch (record->opcode) {
     case HAL_IR_DIV:
     case HAL_IR_REM:
@@ -134,7 +228,9 @@ static void math_before(hal_ir_instrumentation *s, hal_ir_value *facts)
     case HAL_IR_ADD:
     case HAL_IR_SUB:
     case HAL_IR_MUL:
-        index_exact(s, facts);
+        if (has_exact(s, s->index)) {
+            exact_make(s, facts, EXACT, s->index); /* dropped later where nothing uses it */
+        }
         break;
     case HAL_IR_LOAD:
     case HAL_IR_STORE:
@@ -150,4 +246,12 @@ static void math_before(hal_ir_instrumentation *s, hal_ir_value *facts)
     }
 }
 
-const hal_ir_pass hal_ir_pass_math = {.check = HAL_CHECK_MATH, .before = math_before};
+static void math_after(hal_ir_instrumentation *s, hal_ir_value *facts, hal_ir_value value)
+{
+    if (s->rewrite.info->arithmetic_types & HAL_TYPE_BIT(HAL_TYPE_I64)) {
+        hal_ir_range_note_leaf(s, facts, value);
+    }
+}
+
+const hal_ir_pass hal_ir_pass_math = {
+    .check = HAL_CHECK_MATH, .before = math_before, .after = math_after, .edge = math_edge};
