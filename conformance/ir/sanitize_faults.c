@@ -266,6 +266,14 @@ const sanitize_fault sanitize_faults[] = {
      .right = "-1",
      .wrong = "-68174085",
      .words = {"index arithmetic that overflows", "load f32 x[", "index 5", "exactly -4294967291"}},
+    {.name = "math/range_of_least_difference",
+     .check = "math",
+     .text = IDS "%s = cast i32 %l\n%n = constant i32 @\n%m = mul i32 %s, %n\n"
+                 "%j = sub i32 %d, %m\n%e = constant u32 63\n"
+                 "%in = eq bool %l, %e\n%v = load f32 x[%j] if %in\nstore y[%i], %v\n",
+     .right = "-1\n%d = constant i32 0",
+     .wrong = "34087043\n%d = constant i32 -2147483582",
+     .words = {"index arithmetic that overflows", "load f32 x[", "index 5", "exactly -4294967291"}},
     /* What is below 0 and is then read without a sign is not in the range of whole numbers. */
     {.name = "math/range_that_loses_its_sign",
      .check = "math",
@@ -278,7 +286,7 @@ const sanitize_fault sanitize_faults[] = {
     {.name = "math/range_that_gets_a_sign",
      .check = "math",
      .text = IDS "%w = constant u32 67108864\n%p = mul u32 %l, %w\n%s = cast i32 %p\n"
-                 "%n = constant i32 @\n%o = constant i32 2147483647\n%m = and i32 %o, %n\n"
+                 "%m = constant i32 @\n"
                  "%j = sub i32 %s, %m\n%e = constant u32 32\n%z = constant i32 0\n"
                  "%c = eq bool %l, %e\n%r = ne bool %m, %z\n%in = and bool %c, %r\n"
                  "%v = load f32 x[%j] if %in\nstore y[%i], %v\n",
