@@ -212,8 +212,8 @@ static void nothing(case_run *run, const void *parameters)
     hal_ir_builder *empty = ir_begin(run, "empty");
     ir_run(run, empty, 2, NULL, 0, NULL, 0);
     hal_ir_builder *b = ir_begin(run, "inside");
-    const hal_ir_memory_id tile = hal_ir_shared(b, "tile", HAL_TYPE_U32, 64);
-    hal_ir_store(b, tile, hal_ir_u32(b, 3), hal_ir_u32(b, 7));
+    const hal_ir_memory_id tile = hal_ir_shared(b, "tile", HAL_TYPE_U32, ir_group_of(run));
+    hal_ir_store(b, tile, hal_ir_id(b, HAL_IR_LOCAL_ID, 0), hal_ir_u32(b, 7));
     hal_ir_barrier(b);
     ir_run(run, b, 2, NULL, 0, NULL, 0);
     case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");

@@ -41,6 +41,7 @@ typedef enum hal_event_kind {
     HAL_EVENT_ALLOCATE, /* device, bytes, is_unmapped; after success memory */
     HAL_EVENT_FREE,     /* device, bytes, memory; cannot fail */
     HAL_EVENT_COMPILE,  /* device, source, kernel; after success the kernel has its handle */
+    HAL_EVENT_DESTROY,  /* device, kernel, which has a handle; cannot fail */
     HAL_EVENT_SUBMIT,   /* queue, recording, value */
     HAL_EVENT_WAIT,     /* queue, value, timeout_ns */
     HAL_EVENT_RECEIVE   /* queue, value, name: no call; a rank waited from begin_ns on for step

@@ -154,7 +154,10 @@ void hal_kernel_free(hal_kernel *kernel)
 {
     hal_plugin_kernel *handle = atomic_load(&kernel->handle);
     if (handle) {
+        hal_event event = {.kind = HAL_EVENT_DESTROY, .device = kernel->device, .kernel = kernel};
+        hal_event_begin(&event);
         kernel->device->plugin->kernel_destroy(kernel->device->handle, handle);
+        hal_event_end(&event, HAL_OK);
     }
     hal_fence_set_destroy(&kernel->uses);
     free(kernel->message);

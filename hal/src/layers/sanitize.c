@@ -173,16 +173,21 @@ static hal_status kernel_compiling(hal_event *event)
     return HAL_OK;
 }
 
-/* Handles are reused: another kernel may have had this one. */
+/* Ends a kernel with checks; of a handle that has none nothing is done. */
+static void kernel_destroying(const hal_plugin_kernel *handle)
+{
+    hal_sanitize_kernel *kernel = hal_sanitize_kernel_take(handle);
+    if (kernel) {
+        hal_sanitize_log_totals(kernel);
+        hal_sanitize_reports_give(kernel->device, &kernel->reports);
+        hal_sanitize_kernel_free(kernel);
+    }
+}
+
 static void kernel_compiled(const hal_event *event, hal_status status)
 {
     given_kernel *given = (given_kernel *)event->given_source;
     if (status == HAL_OK) {
-        hal_sanitize_kernel *before = hal_sanitize_kernel_take(event->kernel->handle);
-        if (before) {
-            hal_sanitize_log_totals(before);
-            hal_sanitize_kernel_free(before);
-        }
         if (given && hal_sanitize_kernel_put(event->kernel->handle, given->kernel)) {
             given->kernel = NULL;
         }
@@ -319,6 +324,8 @@ static hal_status sanitize_before(hal_event *event)
     pthread_mutex_lock(&lock);
     if (event->kind == HAL_EVENT_COMPILE) {
         status = kernel_compiling(event);
+    } else if (event->kind == HAL_EVENT_DESTROY) {
+        kernel_destroying(event->kernel->handle);
     } else if (event->kind == HAL_EVENT_SUBMIT) {
         status = batch_submitting(event);
     } else if (event->kind == HAL_EVENT_CLOSE) {

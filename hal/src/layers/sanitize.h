@@ -61,8 +61,8 @@ typedef struct hal_sanitize_device {
     uint32_t call_count, call_capacity;
     bool has_shadows; /* of what was written */
     bool has_zones;
-    hal_sanitize_reports *spare_zones; /* of memory that was freed */
-    uint32_t spare_zone_count, spare_zone_capacity;
+    hal_sanitize_reports *spares; /* of kernels and memory that were freed */
+    uint32_t spare_count, spare_capacity;
 } hal_sanitize_device;
 
 /* Memory that the host does not map. */
@@ -199,10 +199,13 @@ bool hal_sanitize_reports_invalidate(const hal_sanitize_device *device,
 /* The text of a finding that is logged is kept if it is the first one. */
 void hal_sanitize_finding_log(const char *text);
 
-/* Zeroed words for a kernel with that many bytes of reports, until the device is closed.
+/* Zeroed words for that many bytes of reports, until they are given back or the device is closed.
  * Errors: those of the plugin. */
 hal_status hal_sanitize_reports_take(hal_sanitize_device *device, uint64_t bytes,
                                      hal_sanitize_reports *reports);
+
+/* Keeps words for the next ones of that size. Reports without words are accepted. */
+void hal_sanitize_reports_give(hal_sanitize_device *device, hal_sanitize_reports *reports);
 
 /* Frees all reports of a device. */
 void hal_sanitize_reports_free(hal_sanitize_device *device);

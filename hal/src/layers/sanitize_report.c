@@ -3,6 +3,7 @@
 
 #include "core/device.h"
 #include "findings.h"
+#include "base/array.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "base/text.h"
@@ -259,6 +260,14 @@ hal_status hal_sanitize_reports_take(hal_sanitize_device *device, uint64_t bytes
     const uint64_t alignment =
         device->info.binding_alignment > 64 ? device->info.binding_alignment : 64;
     const uint64_t room = (bytes + alignment - 1) / alignment * alignment;
+    for (uint32_t i = device->spare_count; i-- > 0;) {
+        if (device->spares[i].bytes == bytes) {
+            *reports = device->spares[i];
+            device->spares[i] = device->spares[--device->spare_count];
+            reports_clear(device, reports);
+            return HAL_OK;
+        }
+    }
     hal_sanitize_chunk *chunk = device->chunks;
     hal_status status = HAL_OK;
     if (!chunk || chunk->bytes - chunk->used < room) {
@@ -276,8 +285,20 @@ hal_status hal_sanitize_reports_take(hal_sanitize_device *device, uint64_t bytes
     return HAL_OK;
 }
 
+void hal_sanitize_reports_give(hal_sanitize_device *device, hal_sanitize_reports *reports)
+{
+    if (reports->words && HAL_ARRAY_RESERVE(device->spares, device->spare_capacity,
+                                            (uint64_t)device->spare_count + 1)) {
+        device->spares[device->spare_count++] = *reports;
+    }
+    reports->words = NULL;
+}
+
 void hal_sanitize_reports_free(hal_sanitize_device *device)
 {
+    free(device->spares);
+    device->spares = NULL;
+    device->spare_count = device->spare_capacity = 0;
     while (device->chunks) {
         hal_sanitize_chunk *chunk = device->chunks;
         device->chunks = chunk->next;

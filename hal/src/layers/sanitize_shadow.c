@@ -45,7 +45,7 @@ hal_sanitize_memory *hal_sanitize_memory_made(hal_sanitize_device *device,
         hal_log(HAL_LOG_WARN, "sanitize: %llu bytes of %s are not checked by init: no memory",
                 (unsigned long long)bytes, device->info.name);
     }
-    hal_sanitize_written_set(made, 0, bytes, false);
+    made->is_new = true; /* its first use clears the shadow */
     return made;
 }
 
@@ -215,5 +215,4 @@ void hal_sanitize_shadows_free(hal_sanitize_device *device)
     }
     free(device->pending);
     free(device->clears);
-    free(device->spare_zones);
 }

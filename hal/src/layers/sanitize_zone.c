@@ -4,7 +4,6 @@
 
 #include "core/device.h"
 #include "findings.h"
-#include "base/array.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -15,9 +14,7 @@ void hal_sanitize_zone_begin(hal_sanitize_memory *memory)
 {
     hal_sanitize_device *device = memory->device;
     hal_sanitize_reports zone = {.words = NULL};
-    if (device->spare_zone_count > 0) {
-        zone = device->spare_zones[--device->spare_zone_count];
-    } else if (hal_sanitize_reports_take(device, HAL_SANITIZE_ZONE_BYTES, &zone) != HAL_OK) {
+    if (hal_sanitize_reports_take(device, HAL_SANITIZE_ZONE_BYTES, &zone) != HAL_OK) {
         zone.words = NULL;
     }
     const hal_sanitize_fill fill = {.memory = memory->memory,
@@ -34,11 +31,7 @@ void hal_sanitize_zone_begin(hal_sanitize_memory *memory)
 void hal_sanitize_zone_end(hal_sanitize_memory *memory)
 {
     hal_sanitize_device *device = memory->device;
-    if (memory->zone.words && HAL_ARRAY_RESERVE(device->spare_zones, device->spare_zone_capacity,
-                                                (uint64_t)device->spare_zone_count + 1)) {
-        device->spare_zones[device->spare_zone_count++] = memory->zone;
-    }
-    memory->zone.words = NULL;
+    hal_sanitize_reports_give(device, &memory->zone);
 }
 
 /* The memory of a binding that has a red zone and is not that of an earlier one of the batch. */
