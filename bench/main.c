@@ -183,6 +183,9 @@ int main(int count, char **arguments)
     if (getloadavg(&bench.load, 1) != 1) {
         bench.load = -1.0;
     }
+    if (bench.options.thread_time) {
+        measure_use_thread_time();
+    }
     note_run(&bench, count, arguments);
     const bool has_many =
         suites[suite].finish && (suites[suite].run != suite_gemm || bench.options.random > 0);

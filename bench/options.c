@@ -168,6 +168,11 @@ static const command_option rows[] = {
      .help = "of the cpu plugin, the peers and the triad (all that there are)",
      .kind = COMMAND_CALL,
      .read = read_threads},
+    {.name = "thread-time",
+     .help = "times are processor times of the calling thread, for --device cpu --threads 1 on a "
+             "busy machine",
+     .kind = COMMAND_FLAG,
+     .offset = OF(thread_time)},
     {.name = "second",
      .argument = "SELECTION",
      .help = "of sequential and grid: a second device, such as cpu",

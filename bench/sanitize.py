@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What the checks of HAL_SANITIZE cost: the table of docs/layers.md.
 
-sanitize.py [--bench PROGRAM] [--device NAME] [--words LIST] [--turns N] [--threads N] [--filter TEXT]
-            [--worst N] [--json FILE]
+sanitize.py [--bench PROGRAM] [--device NAME] [--words LIST] [--suites LIST] [--turns N] [--worst N]
+            [--json FILE]
 
 Runs hal-bench without checks and with each word (`all`: all words at once), in turns, and prints the
-ratios of the least times of each cell: median and worst of each word, then the worst cells.
+ratios of the least times of each cell: median and worst of each word, then the worst cells. On the
+cpu device the times are processor times of one thread, so that other load hardly matters.
 --json adds the times to those in the file, so that runs of one build can be put together.
 """
 import argparse
@@ -22,6 +23,8 @@ RUNS = (
     ("pointwise", "--sizes", "1048576"),
     ("reduce", "--sizes", "1024x1024"),
     ("grid", "--random", "40", "--seed", "7", "--largest", "1048576"),
+    ("operators", "--random", "14", "--seed", "3", "--largest", "262144"),
+    ("gemm", "--impl", "portable", "--sizes", "256,64x500x33,512x64x300"),
 )
 
 
@@ -33,9 +36,7 @@ def run(options, suite, word):
         environment["HAL_SANITIZE"] = ",".join(WORDS) if word == "all" else word
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         command = [options.bench, *suite, "--device", options.device, "--seconds", "0.05", "--json", file.name]
-        command += ["--threads", str(options.threads)] if options.threads else []
-        if suite[0] == "grid" and options.filter:
-            command += ["--filter", options.filter]
+        command += ["--threads", "1", "--thread-time"] if options.device.startswith("cpu") else []
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if done.returncode or "sanitize: " in done.stderr:
             sys.exit(f"{word or 'no checks'}: {' '.join(command)}\n{done.stderr[-2000:]}")
@@ -48,8 +49,7 @@ def main():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--words", default=",".join(WORDS))
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--threads", type=int)
-    parser.add_argument("--filter")
+    parser.add_argument("--suites")
     parser.add_argument("--worst", type=int, default=8)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -57,7 +57,7 @@ def main():
     times = json.loads(options.json.read_text()) if options.json and options.json.exists() else {}
     for _ in range(options.turns):
         for suite in RUNS:
-            if options.filter and suite[0] != "grid" and options.filter not in suite:
+            if options.suites and suite[0] not in options.suites.split(","):
                 continue
             for word in [""] + words:
                 least = times.setdefault(word, {})

@@ -30,6 +30,7 @@ typedef struct bench_options {
     uint32_t levels_of[BENCH_MAX_CLASSES];
     int precision_count; /* 0: strict alone */
     int threads;
+    bool thread_time;   /* processor time of the calling thread in place of the time that passes */
     bool raw;           /* also measures the driver's own calls */
     bool once;          /* of start: this process is one pass */
     double seconds;     /* for each row; 0: the suite's own */

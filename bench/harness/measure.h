@@ -40,4 +40,7 @@ measurement measure_divide(const measurement *time, double parts);
 
 double measure_now(void); /* seconds */
 
+/* From now on measure_now is the processor time of the calling thread. */
+void measure_use_thread_time(void);
+
 #endif
