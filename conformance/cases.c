@@ -44,6 +44,7 @@ static const struct {
     {"hal/comm_stress", CASE_LEVEL_STRESS, cases_hal_comm_stress},
     {"hal/stress", CASE_LEVEL_STRESS, cases_hal_stress},
     {"hal/process", CASE_LEVEL_CORE | CASE_LEVEL_PROCESS, cases_hal_process},
+    {"hal/inherited", CASE_LEVEL_CORE | CASE_LEVEL_PROCESS, cases_hal_inherited},
     {"ir/ids", CASE_LEVEL_CORE, cases_ir_ids},
     {"ir/elementwise", CASE_LEVEL_CORE, cases_ir_elementwise},
     {"ir/as_written", CASE_LEVEL_CORE, cases_ir_as_written},

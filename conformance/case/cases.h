@@ -40,6 +40,7 @@ void cases_hal_comm_stress(case_list *list);
 void cases_hal_comm_process(case_list *list);
 void cases_hal_stress(case_list *list);
 void cases_hal_process(case_list *list);
+void cases_hal_inherited(case_list *list);
 
 void cases_ir_ids(case_list *list);
 void cases_ir_elementwise(case_list *list);

@@ -84,6 +84,12 @@ static void one_line(case_run *run, const void *parameters)
             memcpy(bytes + i, own, length);
         }
     }
+    for (uint32_t i = 0; i < COUNT; i += 2 * unit) { /* ranges that end within a word */
+        case_ok(run, hal_queue_read(run->queue, buffer, 4ull * i, 9 + i / 2 % 3, seen),
+                "hal_queue_read");
+        bytes_check(run, (uint8_t *)seen, bytes + 4ull * i, 9 + i / 2 % 3,
+                    "a part that the host reads");
+    }
     case_ok(run, hal_queue_copy(run->queue, range_of(buffer), range_of(other)), "hal_queue_copy");
     case_ok(run, hal_queue_read(run->queue, buffer, 0, BYTES, seen), "hal_queue_read");
     bytes_check(run, (uint8_t *)seen, bytes, BYTES, "what the host sees");

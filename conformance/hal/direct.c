@@ -165,17 +165,10 @@ void direct_instance(case_run *run, direct *opened)
     memcpy(&create, &symbol, sizeof create);
     opened->table = create(HAL_PLUGIN_ABI, &opened->host, &opened->instance);
     case_check(run, opened->table != NULL, "a second instance is refused: %s", opened->message);
-    opened->coherence = extension_find(opened, HAL_EXTENSION_COHERENCE);
-    opened->faults = extension_find(opened, HAL_EXTENSION_FAULTS);
-    opened->timing = (run->info->features & HAL_FEATURE_TIMESTAMPS) != 0
-                         ? extension_find(opened, HAL_EXTENSION_TIMING)
-                         : NULL;
-    opened->memory_info = extension_find(opened, HAL_EXTENSION_MEMORY_INFO);
-    opened->native = extension_find(opened, HAL_EXTENSION_NATIVE);
-    opened->handles = extension_find(opened, HAL_EXTENSION_HANDLES);
-    opened->gemm = extension_find(opened, HAL_EXTENSION_GEMM);
-    opened->host_copy = extension_find(opened, HAL_EXTENSION_HOST_COPY);
-    opened->external = extension_find(opened, HAL_EXTENSION_EXTERNAL);
+#define FIND(extension, name, needed) opened->extension = extension_find(opened, name);
+    HAL_EXTENSIONS(FIND)
+#undef FIND
+    opened->timing = (run->info->features & HAL_FEATURE_TIMESTAMPS) != 0 ? opened->timing : NULL;
 }
 
 hal_status direct_open(case_run *run, direct *opened)
@@ -257,12 +250,10 @@ direct *direct_opened(case_run *run)
 
 /* ---- Work ---- */
 
-static hal_status work_submit(direct *opened, uint32_t queue, uint32_t pattern, direct_work work,
-                              const hal_plugin_wait *waits, uint32_t wait_count)
+static hal_status work_submit(direct *opened, uint32_t queue, hal_binding binding, uint32_t pattern,
+                              direct_work work, const hal_plugin_wait *waits, uint32_t wait_count)
 {
     const uint32_t scalars[2] = {pattern, 0};
-    const hal_binding binding = {
-        .memory = opened->memory, .length = DIRECT_WORDS * 4, .access = HAL_ACCESS_WRITE};
     const hal_command commands[2] = {
         {.kind = HAL_COMMAND_FILL, .binding_count = 1, .scalar_bytes = 4, .grid = {1, 1, 1}},
         {.kind = 0x7fff, .flags = HAL_COMMAND_BARRIER, .grid = {1, 1, 1}}};
@@ -280,15 +271,29 @@ static hal_status work_submit(direct *opened, uint32_t queue, uint32_t pattern, 
     return status;
 }
 
+static hal_binding all_words(const direct *opened)
+{
+    return (hal_binding){
+        .memory = opened->memory, .length = DIRECT_WORDS * 4, .access = HAL_ACCESS_WRITE};
+}
+
 hal_status direct_submit(direct *opened, uint32_t queue, uint32_t pattern, direct_work work)
 {
-    return work_submit(opened, queue, pattern, work, NULL, 0);
+    return work_submit(opened, queue, all_words(opened), pattern, work, NULL, 0);
+}
+
+hal_status direct_fill(direct *opened, uint32_t queue, hal_plugin_memory *memory, uint64_t offset,
+                       uint64_t bytes, uint32_t pattern)
+{
+    const hal_binding binding = {
+        .memory = memory, .offset = offset, .length = bytes, .access = HAL_ACCESS_WRITE};
+    return work_submit(opened, queue, binding, pattern, DIRECT_FILL, NULL, 0);
 }
 
 hal_status direct_submit_after(direct *opened, uint32_t queue, uint32_t pattern,
                                const hal_plugin_wait *waits, uint32_t wait_count)
 {
-    return work_submit(opened, queue, pattern, DIRECT_FILL, waits, wait_count);
+    return work_submit(opened, queue, all_words(opened), pattern, DIRECT_FILL, waits, wait_count);
 }
 
 hal_status direct_wait(direct *opened, uint32_t queue, uint64_t timeout_ns)

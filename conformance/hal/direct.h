@@ -15,15 +15,10 @@ enum { DIRECT_QUEUES = 2, DIRECT_WORDS = 1024 };
 typedef struct direct {
     hal_host host; /* the first member: what the plugin passes back */
     const hal_plugin *table;
-    const hal_extension_coherence *coherence; /* null: memory is coherent */
-    const hal_extension_faults *faults;       /* null: not offered */
-    const hal_extension_timing *timing;       /* null: not offered */
-    const hal_extension_memory_info *memory_info;
-    const hal_extension_native *native;
-    const hal_extension_handles *handles;
-    const hal_extension_gemm *gemm;
-    const hal_extension_host_copy *host_copy;
-    const hal_extension_external *external;
+    /* hal_extension_NAME *NAME, of each extension; null: not offered, or no times are claimed. */
+#define DIRECT_EXTENSION(extension, name, needed) const hal_extension_##extension *extension;
+    HAL_EXTENSIONS(DIRECT_EXTENSION)
+#undef DIRECT_EXTENSION
     hal_plugin_instance *instance;
     hal_plugin_device *device;
     hal_plugin_queue *queues[DIRECT_QUEUES];
@@ -71,6 +66,10 @@ typedef enum direct_work {
 } direct_work;
 
 hal_status direct_submit(direct *opened, uint32_t queue, uint32_t pattern, direct_work work);
+
+/* A fill of a range of memory of the device; bytes is a multiple of 4. */
+hal_status direct_fill(direct *opened, uint32_t queue, hal_plugin_memory *memory, uint64_t offset,
+                       uint64_t bytes, uint32_t pattern);
 
 /* A fill of all words by a batch that waits for values, which have been submitted. */
 hal_status direct_submit_after(direct *opened, uint32_t queue, uint32_t pattern,

@@ -20,6 +20,7 @@ typedef struct turns {
     direct *d;
     const hal_ir_kernel *same; /* null: each turn has a kernel that was not there before */
     hal_plugin_kernel *reader; /* of turn_dispatch, made by its first turn */
+    hal_plugin_memory *parts;  /* of turn_parts, made by its first turn */
     uint32_t number;           /* of the turn */
     uint32_t kind;             /* of memory */
 } turns;
@@ -68,6 +69,14 @@ static void turn_cross_wait(case_run *run, void *user)
     expect_ok(run, t, direct_submit_after(t->d, 0, t->number++, &wait, 1),
               "submit with a wait for another queue");
     expect_ok(run, t, direct_wait(t->d, 0, DIRECT_LIMIT_NS), "wait");
+}
+
+static void finish_work(case_run *run, void *user)
+{
+    turns *t = user;
+    for (uint32_t i = 0; i < DIRECT_QUEUES; i++) {
+        expect_ok(run, t, direct_wait(t->d, i, DIRECT_LIMIT_NS), "wait");
+    }
 }
 
 /* A batch that submit refuses. Where it fails later the device is lost, and the case ends. */
@@ -127,6 +136,20 @@ static void turn_commands(case_run *run, void *user)
     }
 }
 
+/* A kernel of one value that no turn has had before. */
+static hal_ir_kernel *store_ir(case_run *run, uint32_t value)
+{
+    hal_ir_builder *b = case_builder(run, "store");
+    hal_ir_group_size(b, 1, 1, 1);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    const hal_ir_memory_id tile = hal_ir_shared(b, "tile", HAL_TYPE_U32, 4);
+    const hal_ir_value zero = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    hal_ir_store(b, tile, zero, hal_ir_u32(b, value));
+    hal_ir_barrier(b);
+    hal_ir_store(b, out, zero, hal_ir_load(b, tile, zero));
+    return case_ir(run, b);
+}
+
 enum { SCALARS = 40 };
 
 /* out[0] = the last of many scalars. */
@@ -145,11 +168,14 @@ static hal_ir_kernel *scalars_ir(case_run *run)
     return case_ir(run, b);
 }
 
-static void reader_destroy(void *object)
+static void made_destroy(void *object)
 {
     const turns *t = object;
     if (t->reader) {
         t->d->table->kernel_destroy(t->d->device, t->reader);
+    }
+    if (t->parts) {
+        t->d->table->memory_free(t->d->device, t->parts);
     }
 }
 
@@ -395,19 +421,6 @@ static void turn_queue(case_run *run, void *user)
     expect_ok(run, t, status, "a batch of a new queue");
 }
 
-/* A kernel of one value that no turn has had before. */
-static hal_ir_kernel *store_ir(case_run *run, uint32_t value)
-{
-    hal_ir_builder *b = case_builder(run, "store");
-    hal_ir_group_size(b, 1, 1, 1);
-    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
-    const hal_ir_memory_id tile = hal_ir_shared(b, "tile", HAL_TYPE_U32, 4);
-    const hal_ir_value zero = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
-    hal_ir_store(b, tile, zero, hal_ir_u32(b, value));
-    hal_ir_store(b, out, zero, hal_ir_load(b, tile, zero));
-    return case_ir(run, b);
-}
-
 static void turn_kernel(case_run *run, void *user)
 {
     turns *t = user;
@@ -453,43 +466,140 @@ static void turn_device(case_run *run, void *user)
     t->d->table->device_close(device);
 }
 
+/* Ids of no device; two of them are nearly that of the device. */
 static void turn_unknown_device(case_run *run, void *user)
 {
     turns *t = user;
     hal_plugin_device *device = NULL;
-    case_check(run, t->d->table->device_open(t->d->instance, "no such device", &device) != HAL_OK,
-               "a device of an unknown id was opened");
+    char ids[3][sizeof run->info->id + 1] = {"no such device"};
+    snprintf(ids[1], sizeof ids[1], "%s-", run->info->id);
+    snprintf(ids[2], strlen(run->info->id), "%s", run->info->id);
+    const char *id = ids[t->number++ % 3];
+    case_check(run, t->d->table->device_open(t->d->instance, id, &device) != HAL_OK,
+               "a device of the unknown id \"%s\" was opened", id);
 }
 
-static void finish_work(case_run *run, void *user)
+/* ---- Extensions of drivers ---- */
+
+/* Types that no driver has: the objects stay the plugin's. */
+static void turn_handles(case_run *run, void *user)
 {
-    turns *t = user;
-    for (uint32_t i = 0; i < DIRECT_QUEUES; i++) {
-        expect_ok(run, t, direct_wait(t->d, i, DIRECT_LIMIT_NS), "wait");
+    static const char type[] = "no_such_type";
+    const turns *t = user;
+    const hal_extension_handles *handles = t->d->handles;
+    uint64_t handle = 0;
+    handles->device_handle(t->d->device, type, &handle);
+    if (HAL_PLUGIN_HAS(handles, queue_handle)) {
+        handles->queue_handle(t->d->queues[0], type, &handle);
     }
 }
 
+static void turn_native_queues(case_run *run, void *user)
+{
+    static const char type[] = "no_such_type";
+    const turns *t = user;
+    const hal_extension_native_queues *native = t->d->native_queues;
+    hal_plugin_queue *queue = NULL;
+    case_check(run, native->queue_import(t->d->device, type, 0, &queue) != HAL_OK,
+               "a queue of an unknown type was imported");
+    if (HAL_PLUGIN_HAS(native, queue_wait_native)) {
+        native->queue_wait_native(t->d->queues[0], type, 0);
+    }
+    if (HAL_PLUGIN_HAS(native, queue_block_native)) {
+        native->queue_block_native(t->d->queues[0], type, 0);
+    }
+}
+
+static void turn_quirks(case_run *run, void *user)
+{
+    turns *t = user;
+    hal_quirk quirk = {.size = sizeof quirk};
+    t->d->quirks->device_quirk(t->d->device, t->number++ % 8, &quirk);
+}
+
+static void turn_reports(case_run *run, void *user)
+{
+    turns *t = user;
+    const hal_extension_reports *reports = t->d->reports;
+    hal_kernel_report report = {.size = sizeof report};
+    hal_clocks clocks = {.size = sizeof clocks};
+    uint64_t end = 0;
+    if (!t->reader) {
+        turn_wait(run, user);
+        expect_ok(run, t, t->d->table->kernel_create(t->d->device, store_ir(run, 75), &t->reader),
+                  "kernel_create");
+    }
+    expect_ok(run, t, reports->kernel_report(t->d->device, t->reader, &report), "kernel_report");
+    if (HAL_PLUGIN_HAS(reports, clocks_read)) {
+        reports->clocks_read(t->d->device, &clocks);
+        reports->queue_time(t->d->queues[0], t->d->submitted[0], &end);
+    }
+}
+
+/* The parts of one range of addresses get memory, one after the other, which a batch writes and
+ * which they lose; and another range comes and goes. */
+static void turn_parts(case_run *run, void *user)
+{
+    enum { PARTS = 1 << 12 };
+    turns *t = user;
+    const hal_extension_virtual_memory *parts = t->d->virtual_memory;
+    hal_plugin_memory *other = NULL;
+    uint64_t bytes = 0;
+    expect_ok(run, t, parts->part_bytes(t->d->device, &bytes), "part_bytes");
+    if (!t->parts) {
+        expect_ok(run, t, parts->memory_reserve(t->d->device, PARTS * bytes, &t->parts),
+                  "memory_reserve");
+    }
+    expect_ok(run, t, parts->memory_reserve(t->d->device, bytes, &other), "memory_reserve");
+    t->d->table->memory_free(t->d->device, other);
+    const uint64_t at = t->number++ % PARTS * bytes;
+    expect_ok(run, t, parts->memory_commit(t->d->device, t->parts, at, bytes), "memory_commit");
+    expect_ok(run, t, direct_fill(t->d, 0, t->parts, at, bytes, t->number), "submit");
+    expect_ok(run, t, direct_wait(t->d, 0, DIRECT_LIMIT_NS), "wait");
+    expect_ok(run, t, parts->memory_decommit(t->d->device, t->parts, at, bytes), "memory_decommit");
+}
+
+/* A fence that one queue raises and a batch of another one waits for. */
+static void turn_fences(case_run *run, void *user)
+{
+    turns *t = user;
+    const hal_extension_fences *fences = t->d->fences;
+    hal_plugin_fence *raised = NULL, *awaited = NULL;
+    uint32_t imports = 0, exports = 0;
+    uint64_t handle = 0;
+    expect_ok(run, t, fences->fence_info(t->d->device, &imports, &exports), "fence_info");
+    if ((imports & exports & HAL_HANDLE_BIT(HAL_HANDLE_NATIVE)) == 0) {
+        case_unsupported(run, "the plugin exports no native fences");
+    }
+    expect_ok(run, t, fences->fence_create(t->d->device, HAL_HANDLE_NATIVE, &raised),
+              "fence_create");
+    expect_ok(run, t, fences->fence_export(t->d->device, raised, HAL_HANDLE_NATIVE, &handle),
+              "fence_export");
+    expect_ok(run, t, fences->fence_import(t->d->device, HAL_HANDLE_NATIVE, handle, &awaited),
+              "fence_import");
+    expect_ok(run, t, direct_submit(t->d, 1, t->number, DIRECT_FILL), "submit");
+    expect_ok(run, t, fences->queue_signal_fence(t->d->queues[1], raised, 1), "queue_signal_fence");
+    const hal_plugin_wait wait = {.kind = HAL_WAIT_FENCE, .value = 1, .fence = awaited};
+    expect_ok(run, t, direct_submit_after(t->d, 0, t->number++, &wait, 1),
+              "submit with a wait for a fence");
+    finish_work(run, user);
+    fences->fence_destroy(t->d->device, awaited);
+    fences->fence_destroy(t->d->device, raised);
+}
+
+/* The extension that a case needs. */
 typedef enum needed {
-    NOTHING,
-    COHERENCE,
-    MEMORY_INFO,
-    TIMING,
-    GEMM,
-    HOST_COPY,
-    EXTERNAL,
-    FAULTS
+#define NEEDS(extension, name, entry) NEEDS_##extension,
+    HAL_EXTENSIONS(NEEDS)
+#undef NEEDS
+        NOTHING
 } needed;
 
 static bool is_offered(const direct *d, needed what)
 {
-    const void *const tables[] = {[NOTHING] = d,
-                                  [COHERENCE] = d->coherence,
-                                  [TIMING] = d->timing,
-                                  [MEMORY_INFO] = d->memory_info,
-                                  [GEMM] = d->gemm,
-                                  [HOST_COPY] = d->host_copy,
-                                  [EXTERNAL] = d->external,
-                                  [FAULTS] = d->faults};
+#define OFFERED(extension, name, entry) [NEEDS_##extension] = d->extension,
+    const void *const tables[] = {HAL_EXTENSIONS(OFFERED)[NOTHING] = d};
+#undef OFFERED
     return tables[what] != NULL;
 }
 
@@ -516,20 +626,28 @@ static const leak_case leak_cases[] = {
     {"dispatch", "dispatches", turn_dispatch, 1500, 0, 16, 16, 0, NOTHING},
     {"thread", "threads with a batch", turn_thread, 300, 0, 16, 1024, 0, NOTHING},
     {"allocation", "refused and large allocations", turn_allocation, 200, 0, 16, 256, 0, NOTHING},
-    {"gemm", "products", turn_gemm, 200, 4, 16, 16384, 0, GEMM},
-    {"host_copy", "copies of the host", turn_host_copy, 1000, 0, 16, 16, 0, HOST_COPY},
-    {"import", "imports", turn_import, 300, 0, 16, 256, 0, EXTERNAL},
-    {"lost", "devices that were lost", turn_lost, 40, 2, 16, 1 << 20, 0, FAULTS},
+    {"gemm", "products", turn_gemm, 200, 4, 16, 16384, 0, NEEDS_gemm},
+    {"host_copy", "copies of the host", turn_host_copy, 1000, 0, 16, 16, 0, NEEDS_host_copy},
+    {"import", "imports", turn_import, 300, 0, 16, 256, 0, NEEDS_external},
+    {"lost", "devices that were lost", turn_lost, 40, 2, 16, 1 << 20, 0, NEEDS_faults},
     {"memory(kind=device)", "memories", turn_memory, 500, 0, 16, 128, 0, NOTHING},
     {"memory(kind=upload)", "memories", turn_memory, 500, 0, 16, 128, 1, NOTHING},
     {"memory(kind=download)", "memories", turn_memory, 500, 0, 16, 128, 2, NOTHING},
     {"memory(kind=shared)", "memories", turn_memory, 500, 0, 16, 128, 3, NOTHING},
-    {"coherence", "flushes and invalidations", turn_coherence, 2000, 0, 16, 16, 0, COHERENCE},
-    {"memory_info", "questions for memory", turn_memory_info, 1000, 0, 16, 16, 0, MEMORY_INFO},
-    {"elapsed", "questions for times", turn_elapsed, 2000, 0, 16, 16, 0, TIMING},
+    {"coherence", "flushes and invalidations", turn_coherence, 2000, 0, 16, 16, 0, NEEDS_coherence},
+    {"memory_info", "questions for memory", turn_memory_info, 1000, 0, 16, 16, 0,
+     NEEDS_memory_info},
+    {"elapsed", "questions for times", turn_elapsed, 2000, 0, 16, 16, 0, NEEDS_timing},
     {"queue", "queues", turn_queue, 200, 0, 16, 8192, 0, NOTHING},
     {"kernel", "kernels", turn_kernel, 2000, 0, 16, 16384, 0, NOTHING},
     {"enumerate", "enumerations", turn_enumerate, 100, 2, 16, 4096, 0, NOTHING},
+    {"handles", "questions for handles", turn_handles, 1000, 0, 1, 16, 0, NEEDS_handles},
+    {"native_queues", "refused queues of the driver", turn_native_queues, 500, 0, 1, 16, 0,
+     NEEDS_native_queues},
+    {"quirks", "questions for quirks", turn_quirks, 1000, 0, 1, 16, 0, NEEDS_quirks},
+    {"reports", "reports", turn_reports, 500, 0, 1, 16, 0, NEEDS_reports},
+    {"parts", "parts with memory", turn_parts, 60, 0, 1, 256, 0, NEEDS_virtual_memory},
+    {"fences", "fences", turn_fences, 200, 0, 1, 256, 0, NEEDS_fences},
     {"unknown_device", "openings of an unknown device", turn_unknown_device, 100, 2, 16, 4096, 0,
      NOTHING},
     {"device", "openings of the device", turn_device, 40, 2, 16, 1 << 20, 0, NOTHING},
@@ -542,7 +660,7 @@ static void leaves_nothing(case_run *run, const void *parameters)
     direct *d = direct_opened(run);
     turns *t = case_allocate(run, 1, sizeof *t);
     *t = (turns){.d = d, .kind = tested->kind};
-    case_own(run, reader_destroy, t);
+    case_own(run, made_destroy, t);
     if (!is_offered(d, tested->needed)) {
         case_unsupported(run, "the plugin does not offer it");
     }

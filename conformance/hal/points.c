@@ -283,7 +283,7 @@ static void many_values(case_run *run, const void *parameters)
     }
 }
 
-/* Each of twelve queues adds to the words of the one before it. */
+/* Each of forty queues adds to the words of the one before it. */
 static void many_queues(case_run *run, const void *parameters)
 {
     enum { QUEUES = 40, COUNT = 1000 };
@@ -301,6 +301,30 @@ static void many_queues(case_run *run, const void *parameters)
         last = queue;
     }
     words_check(run, last, words, COUNT, QUEUES * (QUEUES - 1) / 2, 1, "the result");
+}
+
+/* 260 queues at once, and one that waits for all of them. */
+static void queues_at_once(case_run *run, const void *parameters)
+{
+    enum { QUEUES = 260 };
+    if (case_has_compiler(run)) {
+        case_unsupported(run, "a driver may have fewer queues");
+    }
+    hal_queue *queues[QUEUES];
+    hal_point point = {0};
+    hal_buffer *words = words_create(run, run->queue, QUEUES, 0, 0);
+    hal_buffer *seen = words_create(run, run->queue, QUEUES, 0, 0);
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    for (uint32_t i = 0; i < QUEUES; i++) {
+        queues[i] = case_queue(run, run->device);
+        case_ok(run, hal_queue_fill(queues[i], (hal_range){words, 4ull * i, 4}, i + 1), "fill");
+    }
+    for (uint32_t i = 0; i < QUEUES; i++) {
+        case_ok(run, hal_queue_flush(queues[i], &point), "flush");
+        case_ok(run, hal_queue_wait_point(run->queue, point), "hal_queue_wait_point");
+    }
+    case_ok(run, hal_queue_copy(run->queue, range_of(words), range_of(seen)), "copy");
+    words_check(run, run->queue, seen, QUEUES, 1, 1, "what each queue has written");
 }
 
 static void elapsed(case_run *run, const void *parameters)
@@ -677,6 +701,7 @@ void cases_hal_points(case_list *list)
     case_add(list, chain_of_waits, NULL, 0, "points/chain_of_waits");
     case_add(list, many_values, NULL, 0, "points/more_than_65536");
     case_add(list, many_queues, NULL, 0, "points/forty_queues");
+    case_add(list, queues_at_once, NULL, 0, "points/queues_at_once");
     case_add(list, ping_pong, NULL, 0, "points/ping_pong");
     case_add(list, same_queue, NULL, 0, "points/of_the_same_queue");
     case_add(list, time_limit, NULL, 0, "points/time_limit");

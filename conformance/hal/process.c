@@ -30,7 +30,7 @@
 #include "hal/fixture.h"
 
 enum { COUNT = 1000, CONSTANTS = 24, SIGNALS = 64, MOST_FILES = 64, ATTRIBUTES = 7, TIMERS = 3 };
-enum { MOST_VARIABLES = 1024 };
+enum { MOST_VARIABLES = 1024, NUMBERS = 128 };
 
 /* What a descriptor names; zeros: it is closed. */
 typedef struct file_state {
@@ -60,6 +60,7 @@ typedef struct host_state {
     pid_t session, group;
     char thread[16];
     uint64_t variables[MOST_VARIABLES]; /* hashes of the environment; 0: no more */
+    char numbers[NUMBERS];              /* the state of rand */
 } host_state;
 
 #ifdef __WALL
@@ -140,6 +141,18 @@ static void files_read(file_state files[MOST_FILES])
     }
 }
 
+/* The state of rand and random, in memory of the case from the first call on. */
+static void numbers_read(char numbers[NUMBERS])
+{
+    static char state[NUMBERS];
+    static bool is_set;
+    if (!is_set) {
+        initstate(4711, state, sizeof state);
+        is_set = true;
+    }
+    memcpy(numbers, state, sizeof state);
+}
+
 static void state_read(host_state *state)
 {
     static const int timers[TIMERS] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
@@ -183,6 +196,7 @@ static void state_read(host_state *state)
     state->group = getpgrp();
     pthread_getname_np(pthread_self(), state->thread, sizeof state->thread);
     variables_read(state->variables);
+    numbers_read(state->numbers);
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state->cancel_state);
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &state->cancel_type);
 }
@@ -260,6 +274,8 @@ static void surroundings_check(case_run *run, const host_state *now, const host_
     case_check(run, strcmp(now->thread, before->thread) == 0,
                "%s: the thread's name is %s instead of %s", what, now->thread, before->thread);
     variables_check(run, now, before, what);
+    case_check(run, memcmp(now->numbers, before->numbers, sizeof now->numbers) == 0,
+               "%s: the program's next number of rand is another one", what);
     errno = 0;
     case_check(run, waitpid(-1, NULL, WNOHANG | EVERY_CHILD) < 0 && errno == ECHILD,
                "%s: a process that nobody waits for is left", what);

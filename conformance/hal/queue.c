@@ -480,6 +480,87 @@ static void nulls(case_run *run, const void *parameters)
                 "fill on a null queue");
 }
 
+/* ---- Each kind of command after each other one ---- */
+
+typedef enum step_kind { STEP_FILL, STEP_COPY, STEP_ROWS, STEP_KERNEL, STEP_KINDS } step_kind;
+
+enum { STEP_BUFFERS = 4, STEP_WORDS = 96, STEP_ROW = 8 };
+
+/* Buffers whose words are all equal, and the values that they should have. */
+typedef struct step_state {
+    hal_kernel *kernel;
+    hal_buffer *buffers[STEP_BUFFERS];
+    uint32_t values[STEP_BUFFERS];
+} step_state;
+
+/* Rows have gaps, or they would be a copy: every second row is copied, with the first words. */
+static void step_record(case_run *run, step_state *state, step_kind kind, uint32_t from,
+                        uint32_t to)
+{
+    const uint32_t filled = 70 + from;
+    const hal_range source = range_of(state->buffers[from]), target = range_of(state->buffers[to]);
+    const hal_row_copy rows = {.source = source.buffer,
+                               .target = target.buffer,
+                               .source_pitch = 8 * STEP_ROW,
+                               .target_pitch = 8 * STEP_ROW,
+                               .row_bytes = 4 * STEP_ROW,
+                               .rows = STEP_WORDS / STEP_ROW / 2,
+                               .slices = 1};
+    const uint32_t read = state->values[from];
+    switch (kind) {
+    case STEP_FILL:
+        case_ok(run, hal_queue_fill(run->queue, target, filled), "hal_queue_fill");
+        break;
+    case STEP_COPY:
+        case_ok(run, hal_queue_copy(run->queue, source, target), "hal_queue_copy");
+        break;
+    case STEP_ROWS:
+        case_ok(run, hal_queue_copy_rows(run->queue, &rows), "hal_queue_copy_rows");
+        break;
+    default:
+        scale_dispatch(run, run->queue, state->kernel, source.buffer, target.buffer, STEP_WORDS, 3,
+                       5);
+    }
+    state->values[to] = kind == STEP_FILL ? filled : kind == STEP_KERNEL ? 3 * read + 5 : read;
+}
+
+/* Two commands in a batch of their own. */
+static void step_pair(case_run *run, step_state *state, const step_kind kinds[2],
+                      const uint32_t froms[2], const uint32_t tos[2])
+{
+    static const char *const names[STEP_KINDS] = {"fill", "copy", "copy of rows", "kernel"};
+    char text[96];
+    for (uint32_t i = 0; i < STEP_BUFFERS; i++) {
+        state->values[i] = i + 1;
+        case_ok(run, hal_queue_fill(run->queue, range_of(state->buffers[i]), i + 1),
+                "hal_queue_fill");
+    }
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    for (int i = 0; i < 2; i++) {
+        step_record(run, state, kinds[i], froms[i], tos[i]);
+    }
+    for (uint32_t i = 0; i < STEP_BUFFERS; i++) {
+        snprintf(text, sizeof text, "a %s, then a %s: buffer %u", names[kinds[0]], names[kinds[1]],
+                 i);
+        words_check(run, run->queue, state->buffers[i], STEP_ROW, state->values[i], 0, text);
+    }
+}
+
+/* The second one reads what the first one wrote, overwrites what it read, or what it wrote. */
+static void each_after_each(case_run *run, const void *parameters)
+{
+    step_state state = {.kernel = scale_kernel(run, run->device)};
+    for (uint32_t i = 0; i < STEP_BUFFERS; i++) {
+        state.buffers[i] = words_create(run, run->queue, STEP_WORDS, 0, 0);
+    }
+    for (uint32_t pair = 0; pair < STEP_KINDS * STEP_KINDS; pair++) {
+        const step_kind kinds[2] = {pair / STEP_KINDS, pair % STEP_KINDS};
+        step_pair(run, &state, kinds, (uint32_t[2]){0, 1}, (uint32_t[2]){1, 2});
+        step_pair(run, &state, kinds, (uint32_t[2]){0, 3}, (uint32_t[2]){1, 0});
+        step_pair(run, &state, kinds, (uint32_t[2]){0, 3}, (uint32_t[2]){1, 1});
+    }
+}
+
 void cases_hal_queue(case_list *list)
 {
     static const uint32_t lengths[] = {
@@ -490,6 +571,7 @@ void cases_hal_queue(case_list *list)
     for (uint32_t i = 0; i < 8; i++) {
         case_add_member(list, &random_orders, &(sequence_case){.turn = i, .commands = 400});
     }
+    case_add(list, each_after_each, NULL, 0, "queue/each_after_each");
     case_add(list, source_overwritten, NULL, 0, "queue/write_after_read");
     case_add(list, written_data_is_copied, NULL, 0, "queue/write_copies_its_data");
     case_add(list, partial_writes, NULL, 0, "queue/write_parts_of_any_size");

@@ -83,6 +83,29 @@ static void shrinks(case_run *run, const void *parameters)
     word_check(run, buffer, 3 * part, 5, "the part after");
 }
 
+/* Parts with memory at each power of two of 8 GiB of addresses. */
+static void far_parts(case_run *run, const void *parameters)
+{
+    enum { POWERS = 33 };
+    uint64_t part = 0;
+    case_claim(run, (run->info->features & HAL_FEATURE_VIRTUAL_MEMORY) != 0, "virtual memory");
+    case_ok(run, hal_device_get_part_bytes(run->device, &part), "hal_device_get_part_bytes");
+    hal_buffer *buffer = buffer_reserve(run, (UINT64_C(1) << POWERS) / part, &part);
+    for (uint32_t k = 0; k < POWERS; k++) {
+        if (UINT64_C(1) << k >= part) {
+            case_ok(run, hal_buffer_commit(buffer, UINT64_C(1) << k, part), "hal_buffer_commit");
+            words_fill(run, buffer, UINT64_C(1) << k, 4, 70 + k);
+        }
+    }
+    for (uint32_t k = 0; k < POWERS; k++) {
+        if (UINT64_C(1) << k >= part) {
+            word_check(run, buffer, UINT64_C(1) << k, 70 + k, "a far part");
+            case_ok(run, hal_buffer_decommit(buffer, UINT64_C(1) << k, part),
+                    "hal_buffer_decommit");
+        }
+    }
+}
+
 /* Memory that was returned can be given again. */
 static void returned(case_run *run, const void *parameters)
 {
@@ -145,6 +168,7 @@ void cases_hal_reserved(case_list *list)
 {
     case_add(list, grows, NULL, 0, "reserved/grows");
     case_add(list, shrinks, NULL, 0, "reserved/shrinks");
+    case_add(list, far_parts, NULL, 0, "reserved/far");
     case_add(list, returned, NULL, 0, "reserved/returned");
     case_add(list, protects, NULL, 0, "reserved/protects");
     case_add(list, arguments, NULL, 0, "reserved/arguments");

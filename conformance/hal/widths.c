@@ -108,36 +108,69 @@ static void patterns(case_run *run, const void *parameters)
     }
 }
 
-/* out[0] = x[0] + y[0] */
-static hal_kernel *add_kernel(case_run *run)
+enum { OPERANDS = 8 }; /* the fewest bindings that a device may have */
+
+/* The last one is the sum of the others. */
+static hal_kernel *operands_kernel(case_run *run)
 {
-    hal_ir_builder *b = case_builder(run, "add");
+    hal_ir_builder *b = case_builder(run, "sum");
     hal_ir_group_size(b, 1, 1, 1);
-    const hal_ir_memory_id x = hal_ir_binding(b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
-    const hal_ir_memory_id y = hal_ir_binding(b, "y", HAL_TYPE_U32, HAL_ACCESS_READ);
-    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
     const hal_ir_value zero = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
-    hal_ir_store(b, out, zero, hal_ir_add(b, hal_ir_load(b, x, zero), hal_ir_load(b, y, zero)));
+    hal_ir_value sum = hal_ir_u32(b, 0);
+    for (uint32_t k = 0; k + 1 < OPERANDS; k++) {
+        const char name[] = {(char)('a' + k), 0};
+        const hal_ir_memory_id x = hal_ir_binding(b, name, HAL_TYPE_U32, HAL_ACCESS_READ);
+        sum = hal_ir_add(b, sum, hal_ir_load(b, x, zero));
+    }
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    hal_ir_store(b, out, zero, sum);
     return case_kernel(run, b);
 }
 
-/* Three bindings of a kernel, of which each is the far one in its turn. */
+/* Bindings of a kernel, of which each is the far one in its turn. */
 static void far_operands(case_run *run, hal_buffer *buffer, uint64_t far, uint32_t step)
 {
-    hal_kernel *kernel = add_kernel(run);
+    hal_kernel *kernel = operands_kernel(run);
     const uint32_t grid[3] = {1, 1, 1};
-    for (uint32_t turn = 0; turn < 3; turn++) {
-        hal_range ranges[3];
-        for (uint32_t k = 0; k < 3; k++) {
+    for (uint32_t turn = 0; turn < OPERANDS; turn++) {
+        hal_range ranges[OPERANDS];
+        for (uint32_t k = 0; k < OPERANDS; k++) {
             const uint64_t at = (k == turn ? far : 0) + (uint64_t)step * (k + 1);
             ranges[k] = (hal_range){buffer, at, 4};
             case_ok(run, hal_queue_fill(run->queue, ranges[k], 100 * (turn + 1) + k),
                     "hal_queue_fill");
         }
-        case_ok(run, hal_queue_dispatch(run->queue, kernel, grid, ranges, 3, NULL, 0),
+        case_ok(run, hal_queue_dispatch(run->queue, kernel, grid, ranges, OPERANDS, NULL, 0),
                 "hal_queue_dispatch");
-        word_check(run, buffer, ranges[2].offset, 200 * (turn + 1) + 1,
-                   "a kernel has added two others");
+        word_check(run, buffer, ranges[OPERANDS - 1].offset,
+                   100 * (turn + 1) * (OPERANDS - 1) + (OPERANDS - 1) * (OPERANDS - 2) / 2,
+                   "a kernel has added the others");
+    }
+}
+
+/* Rows from one place to another, and a kernel whose grid is at a place. */
+static void far_commands(case_run *run, hal_kernel *kernel, hal_buffer *buffer, uint64_t at,
+                         hal_range result)
+{
+    enum { SOURCE = 64, ROWS = 160, GRID = 192, PITCH = 16 };
+    const uint32_t most[3] = {1, 1, 1}, scalars[2] = {0, (uint32_t)at};
+    const hal_row_copy rows = {.source = buffer,
+                               .target = buffer,
+                               .source_offset = at + SOURCE,
+                               .target_offset = at + ROWS,
+                               .source_pitch = PITCH,
+                               .target_pitch = PITCH,
+                               .row_bytes = 4,
+                               .rows = 2,
+                               .slices = 1};
+    case_ok(run, hal_queue_copy_rows(run->queue, &rows), "hal_queue_copy_rows");
+    if ((run->info->features & HAL_FEATURE_INDIRECT) != 0) {
+        const hal_range grid = {buffer, at + GRID, 12};
+        case_ok(run, hal_queue_fill(run->queue, grid, 1), "hal_queue_fill");
+        case_ok(run,
+                hal_queue_dispatch_indirect(run->queue, kernel, grid, most, &result, 1, scalars,
+                                            sizeof scalars),
+                "hal_queue_dispatch_indirect");
     }
 }
 
@@ -145,11 +178,12 @@ static void far_operands(case_run *run, hal_buffer *buffer, uint64_t far, uint32
  * too small puts one of them near the beginning, and its word is not there. */
 static void offsets(case_run *run, const void *parameters)
 {
-    enum { FILLED = 64, BYTES = 80, COPIED = 128, FIRST_BYTE = 0x20 };
+    enum { FILLED = 64, BYTES = 80, COPIED = 128, ROWS = 160, FIRST_BYTE = 0x20 };
     enum { TAG = 0x5a000000, FILL_TAG = 0x33000000 };
     uint64_t bytes = 0;
     hal_kernel *kernel = word_kernel(run);
     hal_buffer *buffer = half_of_most(run, run->info->max_allocation, &bytes);
+    hal_buffer *results = words_create(run, run->queue, 64 * MOST_POWERS, 0, 0);
     const uint32_t step = run->info->binding_alignment > 256 ? run->info->binding_alignment : 256;
     uint32_t first = FIRST_POWER, end = first;
     while (UINT64_C(1) << first < step) {
@@ -170,6 +204,7 @@ static void offsets(case_run *run, const void *parameters)
                 hal_queue_copy(run->queue, (hal_range){buffer, at, 4},
                                (hal_range){buffer, at + COPIED, 4}),
                 "hal_queue_copy");
+        far_commands(run, kernel, buffer, at, (hal_range){results, 256ull * k, 4});
         end = k + 1;
     }
     for (uint32_t k = first; k < end; k++) {
@@ -177,6 +212,10 @@ static void offsets(case_run *run, const void *parameters)
         word_check(run, buffer, at, TAG + k, "a kernel's binding begins");
         word_check(run, buffer, at + FILLED, FILL_TAG + k, "a fill begins");
         word_check(run, buffer, at + COPIED, TAG + k, "a copy's target begins");
+        word_check(run, buffer, at + ROWS, FILL_TAG + k, "the target of rows begins");
+        if ((run->info->features & HAL_FEATURE_INDIRECT) != 0) {
+            word_check(run, results, 256ull * k, (uint32_t)at, "a kernel with a far grid writes");
+        }
         if (has_fill_patterns(run)) {
             word_check(run, buffer, at + BYTES, (FIRST_BYTE + k) * 0x01010101u,
                        "a fill of bytes begins");

@@ -182,7 +182,19 @@ static void run_narrow(case_run *run, const void *parameters)
     }
 }
 
-/* A value that was narrowed and is used further on is the narrow one: x' - x and x' + x'. */
+/* Another type that is narrowed to from the same one. */
+static hal_type narrow_sibling(hal_type to)
+{
+    hal_type other = HAL_TYPE_BOOL;
+    while (other == to || other == hal_type_of_value(to) ||
+           hal_type_of_value(other) != hal_type_of_value(to)) {
+        other++;
+    }
+    return other;
+}
+
+/* A value that was narrowed and is used further on is the narrow one: x' - x, x' + x', and what
+ * another narrowing makes of it. */
 static void run_narrow_used(case_run *run, const void *parameters)
 {
     const hal_type to = *(const hal_type *)parameters, from = hal_type_of_value(to);
@@ -191,9 +203,10 @@ static void run_narrow_used(case_run *run, const void *parameters)
     const bool keeps = (run->info->exactness & HAL_EXACT_DENORMALS) != 0;
     case_claim_arithmetic(run, from);
     const uint32_t count = values_of(run, &values_tested, values), group = ir_group_of(run);
-    const uint32_t size = hal_type_size(from);
-    uint8_t *x = case_allocate(run, count, size), *got = case_allocate(run, 2 * count, size);
-    uint8_t *expected = case_allocate(run, 2 * count, size);
+    const uint32_t size = hal_type_size(from), results = 3 * count;
+    const hal_type other = narrow_sibling(to);
+    uint8_t *x = case_allocate(run, count, size), *got = case_allocate(run, results, size);
+    uint8_t *expected = case_allocate(run, results, size);
     hal_ir_builder *b = ir_begin(run, "narrow_used");
     const hal_ir_memory_id in = hal_ir_binding(b, "x", from, HAL_ACCESS_READ);
     const hal_ir_memory_id out = hal_ir_binding(b, "out", from, HAL_ACCESS_WRITE);
@@ -203,25 +216,28 @@ static void run_narrow_used(case_run *run, const void *parameters)
     const hal_ir_value narrow = hal_ir_narrow(b, to, loaded);
     hal_ir_store_wide(b, out, i, 0, guard, hal_ir_sub(b, narrow, loaded));
     hal_ir_store_wide(b, out, i, (int32_t)count, guard, hal_ir_add(b, narrow, narrow));
+    hal_ir_store_wide(b, out, i, 2 * (int32_t)count, guard, hal_ir_narrow(b, other, narrow));
     for (uint32_t k = 0; k < count; k++) {
         const uint64_t bits = number_widen(to, number_narrow(to, values[k]));
         const uint64_t operands[2][3] = {{bits, values[k], 0}, {bits, bits, 0}};
         number_store(from, x, k, values[k]);
         number_store(from, expected, k, ir_evaluate(HAL_IR_SUB, from, operands[0]));
         number_store(from, expected, count + k, ir_evaluate(HAL_IR_ADD, from, operands[1]));
+        number_store(from, expected, 2 * count + k,
+                     number_widen(other, number_narrow(other, bits)));
     }
     const red_zone zones[2] = {zone_create(run, (uint64_t)count * size, x),
-                               zone_create(run, 2ull * count * size, NULL)};
+                               zone_create(run, (uint64_t)results * size, NULL)};
     ir_run(run, b, (count + group - 1) / group, zones, 2, NULL, 0);
     zone_read(run, &zones[1], got, "result");
-    for (uint32_t k = 0; k < 2 * count && !keeps; k++) {
+    for (uint32_t k = 0; k < results && !keeps; k++) {
         if (is_denormal(from, values[k % count]) ||
             is_denormal(from, number_load(from, expected, k))) {
             number_store(from, expected, k, number_load(from, got, k));
         }
     }
     comparison found;
-    if (!compare_bits(from, got, expected, 2 * (size_t)count, true, &found)) {
+    if (!compare_bits(from, got, expected, results, true, &found)) {
         case_report(run, &found, "of a narrowed value");
     }
 }

@@ -3,6 +3,7 @@
 #include "mutant.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -58,10 +59,21 @@ static struct {
     bool raised_early;                /* a fence is raised before the batches have ended */
     bool any_value;                   /* of a fence ends a wait */
     bool starts_at_1;                 /* a new fence has a value already */
+    bool leaks_fence, leaks_signal, leaks_fence_wait; /* of each call 24 bytes */
+    bool leaks_handle, leaks_wait, leaks_block, leaks_quirk;
 } faults;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+/* 24 bytes that nobody frees. */
+static void keep_if(bool leaks)
+{
+    char *kept = leaks ? malloc(24) : NULL;
+    if (kept) {
+        *(volatile char *)kept = 1;
+    }
+}
 
 static struct timespec end_of(uint64_t timeout_ns)
 {
@@ -130,6 +142,9 @@ static void job_run(const job *next)
 static void *work(void *argument)
 {
     line *self = argument;
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
     pthread_mutex_lock(&lock);
     while (self->first || !self->ends) {
         job *next = self->first;
@@ -193,6 +208,7 @@ static hal_status foreign_submit(hal_plugin_queue *queue, const hal_batch *batch
     pthread_mutex_lock(&lock);
     for (uint32_t i = 0; i < wait_count; i++) {
         const bool is_fence = waits[i].kind == HAL_WAIT_FENCE;
+        keep_if(faults.leaks_fence_wait && is_fence);
         if (!is_fence || !faults.fence_dropped) {
             made->orders[made->order_count++] =
                 (order){is_fence ? NULL : wrap_find(waits[i].queue),
@@ -272,6 +288,7 @@ static void foreign_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
 
 static hal_status type_check(const char *type, const char *wanted)
 {
+    keep_if(faults.leaks_handle);
     return strcmp(type, wanted) == 0
                ? HAL_OK
                : wrap_fail(HAL_ERROR_UNSUPPORTED,
@@ -308,6 +325,15 @@ static hal_status foreign_kernel_handle(hal_plugin_device *device, hal_plugin_ke
     return type_check(type, "mutant_kernel");
 }
 
+static hal_status foreign_quirk(hal_plugin_device *device, uint32_t index, hal_quirk *quirk)
+{
+    (void)device;
+    keep_if(faults.leaks_quirk);
+    quirk->name = index == 0 ? "late" : NULL;
+    quirk->reason = index == 0 ? "long work begins when somebody looks for it" : NULL;
+    return HAL_OK;
+}
+
 /* ---- Native queues ---- */
 
 static hal_status foreign_import(hal_plugin_device *device, const char *type, uint64_t handle,
@@ -323,6 +349,7 @@ static hal_status foreign_wait_native(hal_plugin_queue *queue, const char *type,
 {
     const hal_status status = type_check(type, "mutant_queue");
     line *other = (line *)(uintptr_t)handle;
+    keep_if(faults.leaks_wait);
     if (status == HAL_OK && !faults.wait_dropped) {
         pthread_mutex_lock(&lock);
         order_add(wrap_find(queue), (order){.line = other, .value = other->submitted});
@@ -335,6 +362,7 @@ static hal_status foreign_block_native(hal_plugin_queue *queue, const char *type
 {
     const hal_status status = type_check(type, "mutant_queue");
     line *self = wrap_find(queue);
+    keep_if(faults.leaks_block);
     if (status == HAL_OK && !faults.block_dropped) {
         pthread_mutex_lock(&lock);
         order_add((line *)(uintptr_t)handle, (order){.line = self, .value = self->submitted});
@@ -378,6 +406,7 @@ static hal_status foreign_fence_create(hal_plugin_device *device, uint32_t kind,
 {
     (void)device;
     (void)kind;
+    keep_if(faults.leaks_fence);
     timeline *of = calloc(1, sizeof *of);
     if (of) {
         of->value = faults.starts_at_1;
@@ -406,6 +435,7 @@ static void foreign_fence_destroy(hal_plugin_device *device, hal_plugin_fence *f
 static hal_status foreign_signal_fence(hal_plugin_queue *queue, hal_plugin_fence *fence,
                                        uint64_t value)
 {
+    keep_if(faults.leaks_signal);
     job *made = calloc(1, sizeof *made);
     if (!made) {
         return wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: no memory for a fence");
@@ -434,6 +464,7 @@ static void foreign(wrap_table *table)
     table->device_handle = foreign_device_handle;
     table->queue_handle = foreign_queue_handle;
     table->kernel_handle = foreign_kernel_handle;
+    table->device_quirk = foreign_quirk;
     table->queue_import = foreign_import;
     table->queue_wait_native = foreign_wait_native;
     table->queue_block_native = foreign_block_native;
@@ -459,12 +490,32 @@ FAULT(fence_dropped, fence_dropped)
 FAULT(fence_early, raised_early)
 FAULT(fence_any_value, any_value)
 FAULT(fence_starts, starts_at_1)
+FAULT(leak_fence, leaks_fence)
+FAULT(leak_signal, leaks_signal)
+FAULT(leak_fence_wait, leaks_fence_wait)
+FAULT(leak_handle, leaks_handle)
+FAULT(leak_native_wait, leaks_wait)
+FAULT(leak_native_block, leaks_block)
+FAULT(leak_quirk, leaks_quirk)
 
 #define MUTANT(fault)                   \
     {                                   \
         .name = #fault, .table = fault, \
     }
-const mutant mutants_foreign[] = {
-    MUTANT(foreign),       MUTANT(native_wait),   MUTANT(native_block), MUTANT(native_import),
-    MUTANT(native_handle), MUTANT(fence_dropped), MUTANT(fence_early),  MUTANT(fence_any_value),
-    MUTANT(fence_starts),  {.name = NULL}};
+const mutant mutants_foreign[] = {MUTANT(foreign),
+                                  MUTANT(native_wait),
+                                  MUTANT(native_block),
+                                  MUTANT(native_import),
+                                  MUTANT(native_handle),
+                                  MUTANT(fence_dropped),
+                                  MUTANT(fence_early),
+                                  MUTANT(fence_any_value),
+                                  MUTANT(fence_starts),
+                                  MUTANT(leak_fence),
+                                  MUTANT(leak_signal),
+                                  MUTANT(leak_fence_wait),
+                                  MUTANT(leak_handle),
+                                  MUTANT(leak_native_wait),
+                                  MUTANT(leak_native_block),
+                                  MUTANT(leak_quirk),
+                                  {.name = NULL}};

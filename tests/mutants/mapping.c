@@ -30,7 +30,8 @@ static struct {
     uint64_t most_flushed;       /* mask of lengths of flushes; 0: all of them */
     uint64_t invalidated_offset; /* mask of offsets */
     uint64_t flushed_offset;
-    bool flushes_once; /* of two equal flushes the second one is lost */
+    bool flushes_once;      /* of two equal flushes the second one is lost */
+    bool invalidates_words; /* the last bytes of an invalidation are left out */
 } faults;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -192,6 +193,7 @@ static hal_status shadow_invalidate(hal_plugin_device *device, hal_plugin_memory
                                     uint64_t offset, uint64_t bytes)
 {
     (void)device;
+    bytes -= faults.invalidates_words ? bytes % 4 : 0;
     offset = masked(offset, faults.invalidated_offset);
     return shadow_move_range(memory, offset, bytes, false);
 }
@@ -252,6 +254,12 @@ static void invalidate_offset_26_bits(wrap_table *table)
     incoherent(table);
 }
 
+static void invalidate_words(wrap_table *table)
+{
+    faults.invalidates_words = true;
+    incoherent(table);
+}
+
 static void flush_once(wrap_table *table)
 {
     faults.flushes_once = true;
@@ -296,6 +304,7 @@ const mutant mutants_mapping[] = {MUTANT(shadowed),
                                   MUTANT(invalidate_lost),
                                   MUTANT(flush_lines),
                                   MUTANT(flush_once),
+                                  MUTANT(invalidate_words),
                                   MUTANT(flush_length_24_bits),
                                   MUTANT(flush_offset_26_bits),
                                   MUTANT(invalidate_offset_26_bits),

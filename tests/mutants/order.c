@@ -305,6 +305,12 @@ static void wait_65th(wrap_table *table)
     deferred(table);
 }
 
+static void wait_257th(wrap_table *table)
+{
+    faults.most_waits = 256;
+    deferred(table);
+}
+
 static void wait_value(wrap_table *table)
 {
     faults.value_is_short = true;
@@ -456,6 +462,7 @@ const mutant mutants_order[] = {{.name = "deferred", .table = deferred},
                                 {.name = "wait_seventeenth", .table = wait_seventeenth},
                                 {.name = "wait_33rd", .table = wait_33rd},
                                 {.name = "wait_65th", .table = wait_65th},
+                                {.name = "wait_257th", .table = wait_257th},
                                 {.name = "wait_value", .table = wait_value},
                                 {.name = "wait_deep", .table = wait_deep},
                                 {.name = "overtake", .table = overtake},

@@ -3,6 +3,7 @@
 #include "mutant.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,6 +169,9 @@ static hal_status check_lost(worker *line)
 static void *work(void *argument)
 {
     worker *self = argument;
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, NULL);
     pthread_mutex_lock(&lock);
     for (;;) {
         job *next = self->first;

@@ -61,7 +61,8 @@ extern "C" {
  *    host->fail: "expected X, got Y", and what to do. hal puts the plugin's name and the call in
  *    front of it.
  *  - A call that fails leaves no object and keeps nothing, and one that succeeds has no message. A
- *    wait that ends by its limit has none either. Messages and the texts of records are UTF-8.
+ *    wait that ends by its limit has none either. Messages and the texts of records are UTF-8,
+ *    and each of the latter is one line.
  *  - Work that fails after `submit` has returned loses the device, see `submit`.
  *
  * The process:
@@ -79,8 +80,10 @@ extern "C" {
  *    signal that the program handles ends no call.
  *  - A plugin leaves alone the descriptors that it did not open, the standard streams too, the
  *    environment variables, the umask, the timers, the priority, the attributes and the limits of
- *    resources of the process, the name, the scheduler and the processors of the threads that call
- *    it, and waits for the processes that it starts, and for no other ones.
+ *    resources of the process, the numbers of rand, the name, the scheduler and the processors of
+ *    the threads that call it, and waits for the processes that it starts, and for no other ones.
+ *  - Descriptors of a plugin are closed by exec (FD_CLOEXEC). Threads of a plugin block the signals
+ *    that programs handle. A driver may do otherwise with its own.
  *  - An entry takes at most 64 KiB of its caller's stack; device_open and kernel_create take more
  *    where a driver's compiler runs in them.
  *
