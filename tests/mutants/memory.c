@@ -81,8 +81,24 @@ static struct {
 } kept_kernels[KEPT_KERNELS];
 static uint32_t kept_next;
 
+/* Products are not kept. */
+static hal_status gemm_marked(hal_plugin_device *device, const hal_gemm_description *description,
+                              hal_plugin_kernel **kernel, uint64_t *workspace_bytes)
+{
+    const hal_status status = wrap_inside()->gemm(device, description, kernel, workspace_bytes);
+    if (status == HAL_OK) {
+        (void)wrap_keep(*kernel, 1);
+    }
+    return status;
+}
+
 static void kernel_keep(hal_plugin_device *device, hal_plugin_kernel *kernel)
 {
+    if (wrap_find(kernel)) {
+        wrap_drop(kernel);
+        wrap_inside()->kernel_destroy(device, kernel);
+        return;
+    }
     pthread_mutex_lock(&lock);
     const uint32_t place = kept_next++ % KEPT_KERNELS;
     hal_plugin_device *old_device = kept_kernels[place].device;
@@ -110,6 +126,7 @@ static void close_with_kept_kernels(hal_plugin_device *device)
 
 static void keep_kernels(wrap_table *table)
 {
+    table->gemm = gemm_marked;
     table->kernel_destroy = kernel_keep;
     table->device_close = close_with_kept_kernels;
 }
