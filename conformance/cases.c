@@ -100,6 +100,7 @@ static const struct {
     {"ops/loop", CASE_LEVEL_OPS, cases_ops_loop},
     {"ops/array_network", CASE_LEVEL_OPS, cases_ops_array_network},
     {"ops/array_order", CASE_LEVEL_OPS, cases_ops_array_order},
+    {"ops/ranks", CASE_LEVEL_OPS, cases_ops_ranks},
 };
 
 /* The context may hold memory, so it is destroyed first and recreated for the fixture. */

@@ -98,5 +98,6 @@ void cases_ops_array_graph(case_list *list);
 void cases_ops_loop(case_list *list);
 void cases_ops_array_network(case_list *list);
 void cases_ops_array_order(case_list *list);
+void cases_ops_ranks(case_list *list);
 
 #endif

@@ -15,8 +15,9 @@ typedef struct shape_case {
 
 #define SHAPE_SIZE(d) CASE_SIZE(shape_case, shape[d], "shape", d, 1)
 static const case_size shape_sizes[OPS_MAX_RANK] = {
-    SHAPE_SIZE(0), SHAPE_SIZE(1), SHAPE_SIZE(2), SHAPE_SIZE(3),
-    SHAPE_SIZE(4), SHAPE_SIZE(5), SHAPE_SIZE(6), SHAPE_SIZE(7),
+    SHAPE_SIZE(0),  SHAPE_SIZE(1),  SHAPE_SIZE(2),  SHAPE_SIZE(3),  SHAPE_SIZE(4),  SHAPE_SIZE(5),
+    SHAPE_SIZE(6),  SHAPE_SIZE(7),  SHAPE_SIZE(8),  SHAPE_SIZE(9),  SHAPE_SIZE(10), SHAPE_SIZE(11),
+    SHAPE_SIZE(12), SHAPE_SIZE(13), SHAPE_SIZE(14), SHAPE_SIZE(15),
 };
 
 /* Computes z from x and y on the device, and compares. */
@@ -407,7 +408,8 @@ void cases_ops_shapes(case_list *list)
                   {3, {7, 1, 33}},
                   {4, {2, 3, 4, 5}},
                   {5, {3, 1, 5, 1, 7}},
-                  {8, {2, 3, 2, 2, 3, 2, 2, 3}}};
+                  {8, {2, 3, 2, 2, 3, 2, 2, 3}},
+                  {16, {2, 2, 1, 2, 2, 2, 1, 3, 2, 2, 2, 2, 1, 2, 2, 2}}};
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         shape_case tested = {.rank = shapes[i].rank, .type = HAL_TYPE_F32};
         for (uint32_t d = 0; d < tested.rank; d++) {

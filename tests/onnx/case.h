@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ONNX_MAX_RANK = 8 };
+enum { ONNX_MAX_RANK = 16 };
 
 /* Elements in row-major order, in the file's memory. */
 typedef struct onnx_tensor {

@@ -82,8 +82,11 @@ static hal_status step(void *user, ops_array *const *state, ops_array **next)
         next[STATE_FIRST + i] = made[i];
     }
     for (uint32_t i = l->carried; i < l->carried + l->rows; i++) {
-        int64_t shape[ONNX_MAX_RANK] = {l->limit, 1, 1, 1, 1, 1, 1, 1};
+        int64_t shape[ONNX_MAX_RANK] = {l->limit};
         const uint32_t rank = ops_array_get_rank(made[i]) + 1;
+        for (uint32_t k = 1; k < rank; k++) {
+            shape[k] = 1;
+        }
         ops_array *at = place(l, state[STATE_COUNT], l->reversed_rows >> (i - l->carried) & 1);
         ops_array *all = ops_array_iota(l->call->context, HAL_TYPE_I64, l->limit, 0, 1);
         ops_array *is_here = ops_array_binary(OPS_EQ, ops_array_reshape(all, rank, shape), at);

@@ -57,8 +57,8 @@ def tensor(value):
         kind = TensorProto.DataType.Name(value.data_type).lower()
         raise Unwritable(kind + "s" if kind == "string" else "the type " + kind)
     array = numpy_helper.to_array(value)
-    if len(array.shape) > 8:
-        raise Unwritable("a rank above 8")
+    if len(array.shape) > 16:
+        raise Unwritable("a rank above 16")
     data = numpy.ascontiguousarray(array).tobytes()
     return (struct.pack("<II", TYPES[value.data_type], len(array.shape)) +
             struct.pack(f"<{len(array.shape)}q", *array.shape) + struct.pack("<Q", len(data)) + data)

@@ -15,7 +15,8 @@
 extern "C" {
 #endif
 
-#define OPS_MAX_RANK 8u
+/* Axes of a tensor at most. */
+#define OPS_MAX_RANK 16u
 
 typedef struct ops_context ops_context;
 

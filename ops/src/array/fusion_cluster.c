@@ -194,8 +194,6 @@ static bool cluster_add_leaf(cluster_gather *gather, const ops_array *node, uint
             gather->is_blocked = true;
             return false;
         }
-        cluster->mappings[leaf].offset = mapped.offset;
-        memcpy(cluster->mappings[leaf].stride, mapped.stride, sizeof mapped.stride);
     }
     operand_mark(gather, operand, frame, OPS_CLUSTER_LEAF | leaf);
     cluster->leaf_frames[leaf] = (uint8_t)frame;
@@ -526,7 +524,6 @@ void ops_fusion_cluster_lead_with(ops_fusion_cluster *cluster, uint32_t leaf)
     const uint16_t uses = cluster->leaf_uses[0];
     cluster->leaf_frames[leaf] = cluster->leaf_frames[0];
     cluster->leaf_frames[0] = 0;
-    cluster->mappings[leaf] = cluster->mappings[0];
     cluster->leaves[0] = cluster->leaves[leaf];
     cluster->leaf_uses[0] = cluster->leaf_uses[leaf];
     cluster->leaves[leaf] = first;
@@ -617,16 +614,9 @@ void ops_fusion_cluster_append_key(const ops_fusion_cluster *cluster, ops_cache_
 ops_tensor ops_fusion_cluster_leaf_tensor(const ops_fusion_cluster *cluster, uint32_t leaf)
 {
     ops_tensor tensor = cluster->leaves[leaf]->view;
-    uint32_t frame = cluster->leaf_frames[leaf];
-    if (frame > 0) {
-        while (cluster->frames[frame].parent > 0) {
-            frame = cluster->frames[frame].parent;
-        }
-        const ops_tensor *shape = &cluster->frames[frame].view->view;
-        tensor.rank = shape->rank;
-        tensor.offset = cluster->mappings[leaf].offset;
-        memcpy(tensor.shape, shape->shape, sizeof tensor.shape);
-        memcpy(tensor.stride, cluster->mappings[leaf].stride, sizeof tensor.stride);
+    if (cluster->leaf_frames[leaf] > 0) {
+        /* The leaf was added because it has a mapping. */
+        cluster_map(cluster, cluster->leaf_frames[leaf], &cluster->leaves[leaf]->view, &tensor);
     }
     return tensor;
 }

@@ -30,11 +30,6 @@ typedef struct ops_cluster_frame {
     uint16_t uses;  /* of the view, in the parent */
 } ops_cluster_frame;
 
-/* How a leaf of a frame above 0 is read: in the shape of the outermost view around it. */
-typedef struct ops_cluster_mapping {
-    int64_t offset, stride[OPS_MAX_RANK];
-} ops_cluster_mapping;
-
 typedef struct ops_fusion_cluster {
     uint32_t node_count, leaf_count, output_count;
     uint32_t frame_count;                     /* with frame 0 */
@@ -46,7 +41,6 @@ typedef struct ops_fusion_cluster {
     uint8_t outputs[OPS_MAX_OUTPUTS]; /* indices of nodes that are stored */
     uint8_t node_frames[OPS_CLUSTER_OPERATIONS], leaf_frames[OPS_CLUSTER_LEAVES];
     ops_cluster_frame frames[OPS_CLUSTER_FRAMES];
-    ops_cluster_mapping mappings[OPS_CLUSTER_LEAVES]; /* of leaves of frames above 0 */
     ops_array *excess; /* of a cluster beyond the limits: the node to compute first */
 } ops_fusion_cluster;
 
@@ -107,7 +101,8 @@ bool ops_fusion_cluster_only_stores(const ops_fusion_cluster *cluster, uint32_t 
 /* Whether `node` is in the cluster; only for the cluster that was gathered last. */
 bool ops_fusion_cluster_contains(const ops_fusion_cluster *cluster, const ops_array *node);
 
-/* The tensor that leaf number `leaf` is read as. */
+/* The tensor that leaf number `leaf` is read as: of a frame above 0, in the shape of the outermost
+ * view around it. */
 ops_tensor ops_fusion_cluster_leaf_tensor(const ops_fusion_cluster *cluster, uint32_t leaf);
 
 /* Makes leaf number `leaf`, which is of frame 0, the first one. */

@@ -165,13 +165,24 @@ static hal_status record_rows(const ops_fusion_plan *plan, hal_buffer *const *bu
     return status;
 }
 
-static hal_status record_reduce(const ops_fusion_plan *plan, const ops_expression *prologue,
-                                const ops_expression *epilogue, const ops_tensor *y)
+/* The views of all inputs, in scratch memory; null, and an error, without memory. */
+static ops_tensor *plan_take_views(const ops_fusion_plan *plan)
+{
+    ops_tensor *views = ops_scratch_take(&plan->context->scratch, "ops_array_evaluate",
+                                         plan->input_count * sizeof *views);
+    if (views) {
+        plan_views(plan, 0, plan->input_count, views);
+    }
+    return views;
+}
+
+static hal_status record_reduce_of(const ops_fusion_plan *plan, const ops_expression *prologue,
+                                   const ops_expression *epilogue, const ops_tensor *inputs,
+                                   const ops_tensor *y)
 {
     const ops_array *anchor = plan->anchor;
     const ops_tensor *shape = &anchor->operands[0]->view;
-    ops_tensor inputs[OPS_PLAN_INPUTS], x;
-    plan_views(plan, 0, plan->input_count, inputs);
+    ops_tensor x;
     /* The prologue's first input takes the place of x and has its shape. */
     HAL_TRY(ops_tensor_broadcast(&inputs[0], shape->rank, shape->shape, &x));
     const ops_reduce_options options = {.size = sizeof options,
@@ -184,6 +195,30 @@ static hal_status record_reduce(const ops_fusion_plan *plan, const ops_expressio
                                             plan->input_count - plan->epilogue_first};
     return ops_reduce_as(plan->context, (ops_reduction)anchor->function, anchor->axis, &x, &options,
                          y, shape);
+}
+
+static hal_status record_reduce(const ops_fusion_plan *plan, const ops_expression *prologue,
+                                const ops_expression *epilogue, const ops_tensor *y)
+{
+    ops_tensor *inputs = plan_take_views(plan);
+    if (!inputs) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    const hal_status status = record_reduce_of(plan, prologue, epilogue, inputs, y);
+    ops_scratch_return(&plan->context->scratch, inputs);
+    return status;
+}
+
+static hal_status record_concatenate(const ops_fusion_plan *plan, const ops_tensor *y)
+{
+    ops_tensor *parts = plan_take_views(plan);
+    if (!parts) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    const hal_status status =
+        ops_concatenate(plan->context, plan->anchor->axis, parts, plan->input_count, y);
+    ops_scratch_return(&plan->context->scratch, parts);
+    return status;
 }
 
 /* A copy of x, of which elements are updated. */
@@ -242,7 +277,6 @@ static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expressio
     }
     const ops_tensor output = plan_output(plan, 0, buffers), *y = &output;
     const ops_tensor *x = &plan->inputs[0]->view;
-    ops_tensor parts[OPS_MAX_OPERANDS];
     switch (anchor->operation) {
     case OPS_OPERATION_REDUCE:
         return record_reduce(plan, prologue, epilogue, y);
@@ -271,8 +305,7 @@ static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expressio
     case OPS_OPERATION_DEQUANTISE:
         return record_dequantise(plan, y);
     case OPS_OPERATION_CONCATENATE:
-        plan_views(plan, 0, plan->input_count, parts);
-        return ops_concatenate(plan->context, anchor->axis, parts, plan->input_count, y);
+        return record_concatenate(plan, y);
     default:
         return ops_one_hot(plan->context, x, y);
     }

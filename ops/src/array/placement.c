@@ -3,10 +3,12 @@
 
 #include "fusion_cluster.h"
 
+#include <string.h>
+
 /* What is computed into one buffer: operands that are placed, then copies of other operands. */
 typedef struct placement {
     ops_array *nodes[OPS_MAX_OPERANDS];
-    ops_tensor before[OPS_MAX_OPERANDS]; /* their views */
+    int64_t before[OPS_MAX_OPERANDS][OPS_MAX_RANK]; /* their strides */
     uint32_t count, operand_count;
 } placement;
 
@@ -61,7 +63,7 @@ static ops_array *copy_create(ops_array *x, const ops_tensor *like)
 
 static void placement_add(placement *p, ops_array *node, hal_buffer *buffer, const ops_tensor *at)
 {
-    p->before[p->count] = node->view;
+    memcpy(p->before[p->count], node->view.stride, node->view.rank * sizeof *node->view.stride);
     p->nodes[p->count++] = node;
     node_place(node, buffer, at);
 }
@@ -109,14 +111,18 @@ static hal_status placement_compute(const placement *p, bool together, const ops
     return status;
 }
 
-/* Releases the copies. Operands that were not computed get their own views again. */
+/* Releases the copies. Operands that were not computed get their own views again: those of deferred
+ * nodes, which begin at offset 0 of no buffer. */
 static void placement_end(placement *p)
 {
     for (uint32_t i = 0; i < p->count; i++) {
         ops_array *node = p->nodes[i];
         if (ops_node_is_placed(node)) {
             hal_buffer_release(node->view.buffer);
-            ops_node_set_view(node, &p->before[i]);
+            node->view.buffer = NULL;
+            node->view.offset = 0;
+            memcpy(node->view.stride, p->before[i], node->view.rank * sizeof *node->view.stride);
+            node->is_reordered = (uint8_t)ops_is_reordered(&node->view);
         }
         if (i >= p->operand_count) {
             ops_node_release(node);
@@ -154,11 +160,20 @@ bool ops_concatenation_may_place(const ops_array *root)
     return may && ops_tensor_get_element_count(&root->view) > 0;
 }
 
+/* The part of the result that an operand becomes, from *start on, which becomes the next one's. */
+static ops_tensor part_next(const ops_array *root, const ops_array *operand, int64_t *start)
+{
+    ops_tensor part = root->view;
+    part.offset += *start * part.stride[root->axis];
+    part.shape[root->axis] = operand->view.shape[root->axis];
+    *start += part.shape[root->axis];
+    return part;
+}
+
 hal_status ops_concatenation_compute(ops_array *root, hal_memory_kind kind,
                                      const ops_compute *compute)
 {
     ops_array *const *operands = ops_node_operands(root);
-    ops_tensor places[OPS_MAX_OPERANDS];
     bool is_placed[OPS_MAX_OPERANDS];
     hal_buffer *buffer;
     placement p;
@@ -166,16 +181,15 @@ hal_status ops_concatenation_compute(ops_array *root, hal_memory_kind kind,
     p.count = p.operand_count = 0;
     HAL_TRY(result_create(root, kind, &buffer));
     for (uint32_t i = 0; i < root->operand_count; i++) {
-        places[i] = root->view;
-        places[i].offset += start * root->view.stride[root->axis];
-        places[i].shape[root->axis] = operands[i]->view.shape[root->axis];
-        start += places[i].shape[root->axis];
-        is_placed[i] = placement_add_operand(&p, operands[i], buffer, &places[i]);
+        const ops_tensor part = part_next(root, operands[i], &start);
+        is_placed[i] = placement_add_operand(&p, operands[i], buffer, &part);
     }
     hal_status status = HAL_OK;
+    start = 0;
     for (uint32_t i = 0; i < root->operand_count && status == HAL_OK; i++) {
+        const ops_tensor part = part_next(root, operands[i], &start);
         if (!is_placed[i]) {
-            status = placement_add_copy(&p, operands[i], buffer, &places[i], compute);
+            status = placement_add_copy(&p, operands[i], buffer, &part, compute);
         }
     }
     status = status == HAL_OK ? placement_compute(&p, true, compute) : status;

@@ -98,9 +98,13 @@ static hal_status record_long(ops_context *context, const ops_gemm_task *t, uint
 {
     const uint32_t count = t->product.options->input_count;
     hal_status status = HAL_OK;
+    ops_tensor *tensors =
+        ops_scratch_take(&context->scratch, "ops_gemm", (3 + count) * sizeof *tensors);
+    if (!tensors) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
     for (int64_t i = 0; i < t->product.batch && status == HAL_OK; i++) {
         ops_gemm_task one = *t;
-        ops_tensor tensors[3 + OPS_GEMM_MAX_INPUTS];
         ops_matrix *matrices[3 + OPS_GEMM_MAX_INPUTS] = {&one.product.a, &one.product.b,
                                                          &one.product.c};
         for (uint32_t m = 0; m < 3 + count; m++) {
@@ -113,6 +117,7 @@ static hal_status record_long(ops_context *context, const ops_gemm_task *t, uint
         one.batch_first = (uint32_t)i;
         status = ops_gemm_split_k(context, &one, depth, NULL);
     }
+    ops_scratch_return(&context->scratch, tensors);
     return status;
 }
 

@@ -24,20 +24,26 @@ hal_status ops_check_apart(const char *function, const char *argument, const ops
                : HAL_OK;
 }
 
+static void tensor_add(const ops_context *context, ops_index_task *t, const ops_tensor *tensor,
+                       const ops_tensor *view, uint32_t access)
+{
+    const uint32_t number = ops_space_add(&t->space, view, 0);
+    t->slots[number] = (uint8_t)ops_bind(context, &t->bindings, tensor, access);
+    t->offsets[t->tensor_count] = view->offset;
+    t->empty |= (uint32_t)(ops_tensor_get_element_count(view) == 0) << t->tensor_count;
+    t->tensor_count++;
+}
+
 void ops_index_add(const ops_context *context, ops_index_task *t, const ops_tensor *tensor,
                    uint32_t access)
 {
-    const uint32_t view = ops_space_add(&t->space, tensor, 0);
-    t->slots[view] = (uint8_t)ops_bind(context, &t->bindings, tensor, access);
-    t->tensors[t->tensor_count++] = *tensor;
+    tensor_add(context, t, tensor, tensor, access);
 }
 
 void ops_index_add_view(const ops_context *context, ops_index_task *t, const ops_tensor *tensor,
                         const ops_tensor *view)
 {
-    const uint32_t number = ops_space_add(&t->space, view, 0);
-    t->slots[number] = (uint8_t)ops_bind(context, &t->bindings, tensor, HAL_ACCESS_READ);
-    t->tensors[t->tensor_count++] = *view;
+    tensor_add(context, t, tensor, view, HAL_ACCESS_READ);
 }
 
 static uint32_t scalar_count(const ops_index_task *t)
@@ -70,8 +76,8 @@ hal_status ops_index_prepare(ops_context *context, ops_index_task *t, uint32_t w
     uint32_t sizes[OPS_MAX_VIEWS] = {0}, size = 1;
     for (uint32_t i = 0; i < t->tensor_count; i++) {
         const uint32_t slot = t->slots[i], bytes = hal_type_size(t->bindings.types[slot]);
-        t->space.base[i] = ops_base(&t->bindings, slot, &t->tensors[i]);
         starts[i] = t->bindings.ranges[slot].offset / bytes;
+        t->space.base[i] = t->empty >> i & 1 ? 0 : t->offsets[i] - (int64_t)starts[i];
         sizes[i] = bytes;
         size = bytes > size ? bytes : size;
     }

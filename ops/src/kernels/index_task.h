@@ -23,7 +23,8 @@ typedef struct ops_index_task {
     int64_t reach;                               /* as in ops_layout_choose */
     uint32_t loaded; /* this, repeatable and indexed: as in ops_elementwise_use */
     uint8_t repeatable, indexed;
-    ops_tensor tensors[OPS_INDEX_TENSORS];
+    int64_t offsets[OPS_INDEX_TENSORS]; /* of the tensors in their buffers, in elements */
+    uint32_t empty;                     /* a bit for each tensor without elements */
     uint32_t tensor_count;
     uint8_t slots[OPS_INDEX_TENSORS]; /* bindings of the tensors */
     ops_bindings bindings;

@@ -226,11 +226,28 @@ int64_t ops_sort_digit_block(const ops_context *context, const ops_sort_call *c)
     return ((c->length + parts - 1) / parts + 7) / 8 * 8; /* merges take steps of 8 */
 }
 
+static void pass_begin(const ops_context *context, const ops_sort_call *c, digit_pass *p)
+{
+    const int64_t count = c->lines * c->length;
+    const ops_tensor further[BOUND] = {ops_sort_flat(c->numbers[0], HAL_TYPE_U32, count),
+                                       ops_sort_flat(c->numbers[1], HAL_TYPE_U32, count),
+                                       ops_sort_flat(c->keys[0], c->key.type, count),
+                                       ops_sort_flat(c->keys[1], c->key.type, count)};
+    ops_sort_lines_init(context, c, further, BOUND, 3 * sizeof(uint32_t), &p->lines);
+}
+
+static hal_status pass_find(ops_context *context, const digit_pass *p, ops_entry **entry)
+{
+    ops_cache_key key;
+    ops_cache_key_begin(&key, OPS_FAMILY_SORT_DIGITS);
+    ops_cache_key_append(&key, &p->form, sizeof p->form);
+    ops_sort_lines_key(&p->lines, &key);
+    return ops_cache_get(context, &key, "sort_digits", emit_digits, p, entry);
+}
+
 hal_status ops_sort_by_digits(ops_context *context, const ops_sort_call *c)
 {
     const ops_sort_tuning *tuning = &context->tuning->sort;
-    const int64_t count = c->lines * c->length;
-    const hal_type type = c->key.type;
     digit_pass p;
     memset(&p, 0, sizeof p);
     p.form.key = c->key;
@@ -239,19 +256,11 @@ hal_status ops_sort_by_digits(ops_context *context, const ops_sort_call *c)
         p.form.items /= 2; /* of the counts and the totals */
     }
     p.form.writes_keys = c->blocks > 1;
-    const ops_tensor further[BOUND] = {ops_sort_flat(c->numbers[0], HAL_TYPE_U32, count),
-                                       ops_sort_flat(c->numbers[1], HAL_TYPE_U32, count),
-                                       ops_sort_flat(c->keys[0], type, count),
-                                       ops_sort_flat(c->keys[1], type, count)};
-    ops_sort_lines_init(context, c, further, BOUND, 3 * sizeof(uint32_t), &p.lines);
+    pass_begin(context, c, &p);
     uint32_t grid[3];
     HAL_TRY(ops_grid_spread(context, "ops_sort", (uint64_t)(c->lines * c->blocks), grid));
-    ops_cache_key key;
-    ops_cache_key_begin(&key, OPS_FAMILY_SORT_DIGITS);
-    ops_cache_key_append(&key, &p.form, sizeof p.form);
-    ops_sort_lines_key(&p.lines, &key);
     ops_entry *entry;
-    HAL_TRY(ops_cache_get(context, &key, "sort_digits", emit_digits, &p, &entry));
+    HAL_TRY(pass_find(context, &p, &entry));
     ops_block block;
     ops_block_begin(&block);
     ops_sort_lines_put(&p.lines, &block);

@@ -331,24 +331,24 @@ static bool radix_choose(const ops_context *context, const ops_sort_call *c, rad
     return r->tiles <= INT32_MAX >> r->digit_bits;
 }
 
-/* Records the kernel that counts, or that moves, of pass `k`. */
-static hal_status record_kernel(ops_context *context, const radix_call *r, uint32_t k, bool moves)
+/* Describes the kernel that counts, or that moves, of pass `k`. */
+static void pass_begin(const ops_context *context, const radix_call *r, uint32_t k, bool moves,
+                       radix_pass *p)
 {
     const ops_sort_call *first = r->sort;
     const int64_t count = first->lines * first->length;
     const uint32_t to = (r->passes - 1 - k) & 1, last = k + 1 == r->passes;
     ops_tensor flat = ops_sort_flat(first->keys[to ^ 1], first->key.type, count);
     ops_sort_call later = *first;
-    radix_pass p;
-    memset(&p, 0, sizeof p);
-    p.form = (radix_form){.key = first->key,
-                          .items = r->items,
-                          .elements = r->elements,
-                          .digit_bits = r->digit_bits,
-                          .is_bounded = k == 0 && first->bound > 0,
-                          .moves = moves,
-                          .has_numbers = moves && k > 0,
-                          .writes_keys = moves && (!last || first->writes_keys)};
+    memset(p, 0, sizeof *p);
+    p->form = (radix_form){.key = first->key,
+                           .items = r->items,
+                           .elements = r->elements,
+                           .digit_bits = r->digit_bits,
+                           .is_bounded = k == 0 && first->bound > 0,
+                           .moves = moves,
+                           .has_numbers = moves && k > 0,
+                           .writes_keys = moves && (!last || first->writes_keys)};
     if (k > 0) { /* keys as they were written */
         flat.rank = 2;
         flat.shape[0] = first->lines;
@@ -357,28 +357,40 @@ static hal_status record_kernel(ops_context *context, const radix_call *r, uint3
         later.x = &flat;
         later.axis = 1;
         later.places = ops_axis_last(&flat, 1, HAL_TYPE_I32);
-        p.form.key = (ops_sort_key){.type = first->key.type,
-                                    .bits = (uint8_t)(8 * hal_type_size(first->key.type))};
+        p->form.key = (ops_sort_key){.type = first->key.type,
+                                     .bits = (uint8_t)(8 * hal_type_size(first->key.type))};
     }
     ops_tensor further[4] = {r->counts, ops_sort_flat(first->numbers[to], HAL_TYPE_U32, count)};
     uint32_t bound = moves ? 2 : 1;
-    if (p.form.writes_keys) {
+    if (p->form.writes_keys) {
         further[bound++] = ops_sort_flat(first->keys[to], first->key.type, count);
     }
-    p.numbers_from = (uint8_t)(1 + bound);
-    if (p.form.has_numbers) {
+    p->numbers_from = (uint8_t)(1 + bound);
+    if (p->form.has_numbers) {
         further[bound++] = ops_sort_flat(first->numbers[to ^ 1], HAL_TYPE_U32, count);
     }
-    ops_sort_lines_init(context, &later, further, bound, 4 * sizeof(uint32_t), &p.lines);
-    uint32_t grid[3];
-    HAL_TRY(ops_grid_spread(context, "ops_sort", (uint64_t)(first->lines * r->tiles), grid));
+    ops_sort_lines_init(context, &later, further, bound, 4 * sizeof(uint32_t), &p->lines);
+}
+
+static hal_status pass_find(ops_context *context, const radix_pass *p, ops_entry **entry)
+{
+    const char *name = p->form.moves ? "sort_radix_move" : "sort_radix_count";
     ops_cache_key key;
     ops_cache_key_begin(&key, OPS_FAMILY_SORT_RADIX);
-    ops_cache_key_append(&key, &p.form, sizeof p.form);
-    ops_sort_lines_key(&p.lines, &key);
+    ops_cache_key_append(&key, &p->form, sizeof p->form);
+    ops_sort_lines_key(&p->lines, &key);
+    return ops_cache_get(context, &key, name, emit_radix, p, entry);
+}
+
+static hal_status record_kernel(ops_context *context, const radix_call *r, uint32_t k, bool moves)
+{
+    const ops_sort_call *first = r->sort;
+    radix_pass p;
+    pass_begin(context, r, k, moves, &p);
+    uint32_t grid[3];
+    HAL_TRY(ops_grid_spread(context, "ops_sort", (uint64_t)(first->lines * r->tiles), grid));
     ops_entry *entry;
-    const char *name = moves ? "sort_radix_move" : "sort_radix_count";
-    HAL_TRY(ops_cache_get(context, &key, name, emit_radix, &p, &entry));
+    HAL_TRY(pass_find(context, &p, &entry));
     ops_block block;
     ops_block_begin(&block);
     ops_sort_lines_put(&p.lines, &block);

@@ -131,6 +131,24 @@ static hal_status sort_blocks(ops_context *context, const ops_tensor *x, const o
     return ops_sort_whole(context, false, &c);
 }
 
+/* All elements of the chosen blocks, and the places of the first ones among them. */
+static hal_status record_candidates(ops_context *context, const top_call *c)
+{
+    const int64_t length = INT64_C(1) << c->bits;
+    ops_tensor picks = c->chosen;
+    picks.rank = 3;
+    picks.shape[2] = length;
+    picks.stride[2] = 0;
+    HAL_TRY(ops_take_along_axis(context, 1, &c->keys, &picks, &c->candidates));
+    ops_tensor *flat = &picks;
+    *flat = c->candidates;
+    flat->rank = 2;
+    flat->shape[1] = c->count * length;
+    flat->stride[0] = flat->shape[1];
+    flat->stride[1] = 1;
+    return sort_blocks(context, flat, NULL, &c->among);
+}
+
 static hal_status record_top(ops_context *context, top_call *c, ops_tensor *places)
 {
     const int64_t lines = c->sort->lines, count = c->count, length = INT64_C(1) << c->bits;
@@ -147,39 +165,40 @@ static hal_status record_top(ops_context *context, top_call *c, ops_tensor *plac
     HAL_TRY(ops_reduce(context, OPS_REDUCE_MIN, 2, &c->keys, NULL, &c->firsts));
     HAL_TRY(sort_blocks(context, &c->firsts, NULL, &c->order));
     HAL_TRY(sort_blocks(context, &c->order, &c->chosen, NULL));
-    ops_tensor picks = c->chosen, flat = c->candidates;
-    picks.rank = 3;
-    picks.shape[2] = length;
-    picks.stride[2] = 0;
-    HAL_TRY(ops_take_along_axis(context, 1, &c->keys, &picks, &c->candidates));
-    flat.rank = 2;
-    flat.shape[1] = count * length;
-    flat.stride[0] = flat.shape[1];
-    flat.stride[1] = 1;
-    HAL_TRY(sort_blocks(context, &flat, NULL, &c->among));
+    HAL_TRY(record_candidates(context, c));
     return record_places(context, c, places);
+}
+
+/* The places' view of a call's results, of which *places has the buffer. */
+static void places_view(const ops_sort_call *s, int64_t count, ops_tensor *places)
+{
+    hal_buffer *buffer = places->buffer;
+    ops_tensor shape = *s->x;
+    shape.shape[s->axis] = count;
+    *places = ops_axis_last(&shape, s->axis, HAL_TYPE_I32);
+    places->buffer = buffer;
 }
 
 hal_status ops_sort_top(ops_context *context, const ops_sort_call *s, int64_t count,
                         ops_tensor *places)
 {
-    top_call c = {.sort = s, .count = count, .bits = 1};
-    while ((INT64_C(4) << (2 * c.bits)) <= s->length / count) {
-        c.bits++; /* about the root of length / count: as many blocks as candidates */
-    }
-    c.blocks = ((s->length - 1) >> c.bits) + 1;
     places->buffer = NULL;
-    const hal_status status = record_top(context, &c, places);
-    hal_buffer *const made[] = {c.keys.buffer,   c.firsts.buffer,     c.order.buffer,
-                                c.chosen.buffer, c.candidates.buffer, c.among.buffer};
+    top_call *c = ops_scratch_take(&context->scratch, "ops_sort", sizeof *c);
+    if (!c) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    *c = (top_call){.sort = s, .count = count, .bits = 1};
+    while ((INT64_C(4) << (2 * c->bits)) <= s->length / count) {
+        c->bits++; /* about the root of length / count: as many blocks as candidates */
+    }
+    c->blocks = ((s->length - 1) >> c->bits) + 1;
+    const hal_status status = record_top(context, c, places);
+    hal_buffer *const made[] = {c->keys.buffer,   c->firsts.buffer,     c->order.buffer,
+                                c->chosen.buffer, c->candidates.buffer, c->among.buffer};
     for (uint32_t i = 0; i < sizeof made / sizeof made[0]; i++) {
         hal_buffer_release(made[i]);
     }
-    ops_tensor shape = *s->x;
-    shape.shape[s->axis] = count;
-    const ops_tensor view = ops_axis_last(&shape, s->axis, HAL_TYPE_I32);
-    hal_buffer *buffer = places->buffer;
-    *places = view;
-    places->buffer = buffer;
+    ops_scratch_return(&context->scratch, c);
+    places_view(s, count, places);
     return status;
 }

@@ -257,7 +257,7 @@ bool is_plain(const Tensor &tensor)
 Array array_of(const Tensor &tensor)
 {
     if (!is_plain(tensor)) {
-        throw Unsupported("an operand of a type that Halyard lacks, or of more than 8 axes");
+        throw Unsupported("an operand of a type that Halyard lacks, or of more than 16 axes");
     }
     TORCH_CHECK(is_ours(tensor),
                 "Expected all tensors to be on the same device, but found at least "
@@ -326,7 +326,7 @@ Tensor tensor_like(Array array, const Tensor &dense)
 void assign(const Tensor &target, Array array)
 {
     if (!is_plain(target)) {
-        throw Unsupported("a result of a type that Halyard lacks, or of more than 8 axes");
+        throw Unsupported("a result of a type that Halyard lacks, or of more than 16 axes");
     }
     TORCH_CHECK(is_ours(target),
                 "Expected all tensors to be on the same device, but found at least "

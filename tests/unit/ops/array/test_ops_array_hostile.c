@@ -75,21 +75,24 @@ static void empty_shapes_do_not_overflow(void **state)
     ok(ops_scope_end(test_context));
 }
 
-static void ranks_from_0_to_8(void **state)
+static void ranks_from_0_to_16(void **state)
 {
-    const int64_t ones[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1}, eight[8] = {2, 1, 3, 1, 2, 1, 2, 2};
+    enum { BEYOND = OPS_MAX_RANK + 1 };
+    const int64_t ones[BEYOND] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+                  many[OPS_MAX_RANK] = {2, 1, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 2, 2};
     ok(ops_scope_begin(test_context));
     ops_array *number = made(ops_array_scalar(test_context, HAL_TYPE_F32, 3));
-    ops_array *x = floats(8, eight, 1);
+    ops_array *x = floats(OPS_MAX_RANK, many, 1);
     float got[48], first[48];
     ok(ops_array_read(x, sizeof first, first));
-    ok(ops_array_read(ops_mul(ops_array_transpose(x, 0, 7), number), sizeof got, got));
+    ok(ops_array_read(ops_mul(ops_array_transpose(x, 0, 15), number), sizeof got, got));
     assert_true(got[1] == 3 * first[24]);
-    nothing(ops_array_broadcast(x, 9, ones), "rank: expected at most 8");
-    nothing(ops_array_reshape(number, 9, ones), "shape: expected as many");
-    nothing(ops_array_full(test_context, HAL_TYPE_F32, 9, ones, 0), "rank: expected at most 8");
-    nothing(ops_array_from_host(test_context, HAL_TYPE_F32, 9, ones, got),
-            "rank: expected at most 8");
+    nothing(ops_array_broadcast(x, BEYOND, ones), "rank: expected at most 16");
+    nothing(ops_array_reshape(number, BEYOND, ones), "shape: expected as many");
+    nothing(ops_array_full(test_context, HAL_TYPE_F32, BEYOND, ones, 0),
+            "rank: expected at most 16");
+    nothing(ops_array_from_host(test_context, HAL_TYPE_F32, BEYOND, ones, got),
+            "rank: expected at most 16");
     nothing(ops_reduce_sum(number, 0), "expected an operand with axes");
     nothing(ops_array_slice(number, 0, 0, 1, 1), "expected an operand with axes");
     ok(ops_array_read(ops_neg(ops_array_permute(number, NULL)), 4, got));
@@ -495,7 +498,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shapes_beyond_counting_are_refused),
         cmocka_unit_test(empty_shapes_do_not_overflow),
-        cmocka_unit_test(ranks_from_0_to_8),
+        cmocka_unit_test(ranks_from_0_to_16),
         cmocka_unit_test(nodes_that_were_read_become_leaves),
         cmocka_unit_test(fusion_is_turned_in_between),
         cmocka_unit_test(epochs_wrap_around),
