@@ -108,10 +108,43 @@ static void add_integers(case_list *list, const integer_case *t)
     case_covers(list, t->type, CASE_BINDING, "ops gemm portable");
 }
 
+/* Bytes, of which units add four products at a time: sums that C holds, or floats of them. */
+static void add_bytes(case_list *list, hal_type type)
+{
+    static const struct {
+        int m, n, k, batch;
+        operand_layout a, b;
+    } shapes[] = {{6, 6, 1000, 1, LAYOUT_PLAIN, LAYOUT_PERMUTED},
+                  {70, 45, 131, 1, LAYOUT_PERMUTED, LAYOUT_PLAIN},
+                  {33, 99, 2113, 1, LAYOUT_PLAIN, LAYOUT_PLAIN},
+                  {45, 52, 67, 3, LAYOUT_PLAIN, LAYOUT_PLAIN},
+                  {65, 33, 200, 1, LAYOUT_PERMUTED, LAYOUT_PERMUTED}};
+    for (int s = 0; s < (int)(sizeof shapes / sizeof *shapes); s++) {
+        const bool is_odd = s % 2 == 1;
+        integer_case tested = {.type = type,
+                               .type_c = hal_type_of_value(type),
+                               .m = shapes[s].m,
+                               .n = shapes[s].n,
+                               .k = shapes[s].k,
+                               .batch = shapes[s].batch,
+                               .a = shapes[s].a,
+                               .b = shapes[s].b,
+                               .c = LAYOUT_PLAIN,
+                               .alpha = is_odd ? (hal_type_is_signed(type) ? -7 : 7) : 1,
+                               .beta = is_odd ? 5 : 0};
+        add_integers(list, &tested);
+        tested.type_c = HAL_TYPE_F32;
+        tested.beta = 0;
+        add_integers(list, &tested);
+    }
+}
+
 void cases_ops_gemm_integers(case_list *list)
 {
     static const operand_layout layouts[] = {LAYOUT_PLAIN, LAYOUT_PERMUTED, LAYOUT_STRIDED,
                                              LAYOUT_OFFSET};
+    add_bytes(list, HAL_TYPE_I8);
+    add_bytes(list, HAL_TYPE_U8);
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
         if (!hal_type_is_integer(type)) {
             continue;

@@ -239,8 +239,9 @@ static uint32_t claimed_storage(const cpu_lanes *lanes)
     return claimed;
 }
 
-static void describe(hal_device_info *info, const cpu_lanes *lanes, uint32_t threads)
+static void describe(hal_device_info *info, const instruction_set *set, uint32_t threads)
 {
+    const cpu_lanes *lanes = set->lanes();
     const uint64_t memory = cpu_memory_total();
     info->size = sizeof(*info);
     info->kind = HAL_DEVICE_CPU;
@@ -277,7 +278,8 @@ static void describe(hal_device_info *info, const cpu_lanes *lanes, uint32_t thr
     info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
     info->features = HAL_FEATURE_ASYNC_COPY | HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_MAP_DEVICE |
                      HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_ZERO_COPY | HAL_FEATURE_FILL_PATTERNS |
-                     HAL_FEATURE_INDIRECT | HAL_FEATURE_COPY_ROWS | HAL_FEATURE_VIRTUAL_MEMORY;
+                     HAL_FEATURE_INDIRECT | HAL_FEATURE_COPY_ROWS | HAL_FEATURE_VIRTUAL_MEMORY |
+                     (cpu_gemm_isa_has_bytes(set->gemm) ? HAL_FEATURE_INTEGER_PRODUCTS : 0);
     info->math_f32 = claimed_math(lanes, CPU_F32);
     info->math_f64 = claimed_math(lanes, CPU_F64);
     info->max_queues = threads;
@@ -300,7 +302,7 @@ hal_status cpu_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *co
         threads = usable_processors();
     }
     memset(&infos[0], 0, sizeof(infos[0]));
-    describe(&infos[0], set->lanes(), threads);
+    describe(&infos[0], set, threads);
     return HAL_OK;
 }
 

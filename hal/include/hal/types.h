@@ -46,7 +46,8 @@ typedef enum hal_feature {        /* bits of hal_device_info.features */
     HAL_FEATURE_COPY_ROWS = 256,  /* HAL_COMMAND_COPY_ROWS; hal copies each row without it */
     HAL_FEATURE_DRIVER_COMPILES = 512, /* a driver compiles kernels: hal-probe asks it about
                                         * constants where the device is a processor, too */
-    HAL_FEATURE_VIRTUAL_MEMORY = 1024  /* buffers whose memory comes and goes, hal/reserved.h */
+    HAL_FEATURE_VIRTUAL_MEMORY = 1024, /* buffers whose memory comes and goes, hal/reserved.h */
+    HAL_FEATURE_INTEGER_PRODUCTS = 2048 /* gemm knows integers: else it gets floats only */
 } hal_feature;
 
 /* The record of a device. A plugin's `enumerate` fills it; hal checks it, replaces 0 where it means
@@ -214,6 +215,8 @@ typedef enum hal_gemm_precision { /* hal_gemm_description.precision */
 
 /* C = epilogue(alpha op(A) op(B) + beta C), row-major, C of m rows and n columns, op(A) m x k,
  * op(B) k x n; leading dimensions and batch strides in elements. Narrow floats accumulate in F32.
+ * Matrices of integers, of one type, accumulate in it, narrow ones in I32 or U32: sums and what C
+ * is too narrow for wrap, alpha and beta are whole numbers, and with an epilogue C may have floats.
  * C is not read when beta is 0. For k = 0 or alpha = 0 ops scales C itself; a plugin may refuse
  * k = 0 with UNSUPPORTED.
  *
@@ -221,8 +224,9 @@ typedef enum hal_gemm_precision { /* hal_gemm_description.precision */
  * (length 0 if none is needed), 4 and up: the epilogue's further inputs; and the scalars
  * {double alpha, double beta}. It is dispatched with a grid of 1, 1, 1.
  *
- * The epilogue is null or a fragment. Its inputs are 0: the value (F32, or F64 for F64 matrices),
- * 1: row, 2: column, 3: batch (U32), 4 and up: further inputs as loaded; output 0 goes to C. */
+ * The epilogue is null or a fragment. Its inputs are 0: the value in the type of the sums (F32, F64
+ * or that of integers), 1: row, 2: column, 3: batch (U32), 4 and up: further inputs as loaded;
+ * output 0 goes to C. */
 typedef struct hal_gemm_description {
     uint32_t size;
     hal_type type_a, type_b, type_c;

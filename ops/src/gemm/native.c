@@ -291,6 +291,9 @@ static hal_status way_estimate(ops_context *context, const ops_product *product,
     description.epilogue = NULL;
     description.input_count = 0;
     description.beta_is_zero = 1;
+    if (!hal_type_is_float(p.accumulator)) {
+        description.type_c = p.accumulator; /* floats are the epilogue's */
+    }
     const hal_status status =
         hal_gemm_estimate(context->device, &description, portable_ns, &way->ns);
     if (status == HAL_ERROR_UNSUPPORTED) {
@@ -320,7 +323,8 @@ hal_status ops_gemm_native_plan(ops_context *context, const ops_product *product
     uint32_t count = 0;
     hal_status status = HAL_OK;
     plan->levels = levels;
-    if (!hal_type_is_float(product->accumulator)) {
+    if (!hal_type_is_float(product->accumulator) &&
+        !(context->info->features & HAL_FEATURE_INTEGER_PRODUCTS)) {
         return product_decline(product, plan, "floats", "integers");
     }
     const uint32_t possible = useful != needed && copies_may_pay(context, product) ? 2 : 1;

@@ -36,6 +36,12 @@ typedef struct draft {
 
 enum { GROUP_ROWS = 16 }; /* at most */
 
+/* What a tile can hold in the place of its sums. */
+static bool has_output(hal_type sums, hal_type output)
+{
+    return output == sums || (hal_type_is_integer(sums) && output == HAL_TYPE_F32);
+}
+
 /* Checks the types of the fragment, and that indices within a tile have 32 bits. */
 static hal_status epilogue_check(const hal_gemm_description *description, hal_type type)
 {
@@ -53,10 +59,12 @@ static hal_status epilogue_check(const hal_gemm_description *description, hal_ty
                                 (unsigned)given, (unsigned)record->type);
             }
         }
-        if (record->opcode == HAL_IR_OUTPUT && fragment->records[record->a].type != type) {
+        if (record->opcode == HAL_IR_OUTPUT &&
+            !has_output(type, fragment->records[record->a].type)) {
             return cpu_fail(HAL_ERROR_UNSUPPORTED,
-                            "gemm: epilogue: output: expected the accumulator's type %u, got %u",
-                            (unsigned)type, (unsigned)fragment->records[record->a].type);
+                            "gemm: epilogue: output: expected the accumulator's type %u%s, got %u",
+                            (unsigned)type, hal_type_is_integer(type) ? " or f32" : "",
+                            (unsigned)fragment->records[record->a].type);
         }
     }
     const int64_t most = UINT32_MAX / 2 / CPU_EPILOGUE_SIDE;
@@ -268,6 +276,9 @@ static void write_records(draft *d, const cpu_epilogue *epilogue, const hal_ir_k
         values[i] = d->ir.record_count;
         d->records[d->ir.record_count++] = record;
     }
+    if (d->records[result].type != epilogue->type) {
+        result = emit(d, HAL_IR_BITCAST, epilogue->type, result, HAL_IR_NONE);
+    }
     const hal_ir_value store = emit(d, HAL_IR_STORE, HAL_TYPE_NONE, index, HAL_IR_NONE);
     d->records[store].c = result;
     d->records[store].width = 1;
@@ -335,13 +346,19 @@ static void run_piece(const cpu_epilogue *epilogue, cpu_worker *worker, void *co
     cpu_worker_groups(worker, piece->executable, 0, (uint64_t)grid[0] * grid[1]);
 }
 
+static hal_type sums_type(hal_type type)
+{
+    return hal_type_is_integer(type) || type == HAL_TYPE_F64 ? hal_type_of_value(type)
+                                                             : (hal_type)HAL_TYPE_F32;
+}
+
 hal_status cpu_epilogue_make(cpu_epilogue *epilogue, const hal_gemm_description *description,
                              const cpu_executable_options *options,
                              const struct cpu_gemm_shape *shapes, int shape_count)
 {
     memset(epilogue, 0, sizeof(*epilogue));
     epilogue->compiles = options->compiles;
-    epilogue->type = description->type_c == HAL_TYPE_F64 ? HAL_TYPE_F64 : HAL_TYPE_F32;
+    epilogue->type = sums_type(description->type_a);
     epilogue->input_count = description->input_count;
     memcpy(epilogue->inputs, description->inputs, sizeof(epilogue->inputs));
     hal_status status = epilogue_check(description, epilogue->type);

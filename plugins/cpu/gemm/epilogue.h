@@ -18,7 +18,7 @@ typedef struct cpu_epilogue_piece {
 enum { CPU_EPILOGUE_PIECES = 96 };
 
 typedef struct cpu_epilogue {
-    hal_type type; /* of the tile: F32 or F64 */
+    hal_type type; /* of the tile's sums: F32, F64, I32 or U32 */
     bool compiles; /* pieces to machine code */
     uint32_t input_count;
     hal_gemm_input inputs[HAL_GEMM_MAX_INPUTS];

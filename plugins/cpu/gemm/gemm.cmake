@@ -9,7 +9,10 @@ set_source_files_properties(${CPU_GEMM_DIR}/micro_base.c PROPERTIES
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
     list(APPEND CPU_GEMM_SOURCES
         ${CPU_GEMM_DIR}/micro_avx2.c ${CPU_GEMM_DIR}/micro_avx512.c
-        ${CPU_GEMM_DIR}/micro_bf16.c ${CPU_GEMM_DIR}/micro_amx.c)
+        ${CPU_GEMM_DIR}/micro_bf16.c ${CPU_GEMM_DIR}/micro_amx.c ${CPU_GEMM_DIR}/micro_vnni.c)
+    set_source_files_properties(${CPU_GEMM_DIR}/micro_vnni.c PROPERTIES
+        COMPILE_OPTIONS
+        "${CPU_LOOP_FLAGS};-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512vnni")
     set_source_files_properties(${CPU_GEMM_DIR}/micro_avx2.c PROPERTIES
         COMPILE_OPTIONS "${CPU_LOOP_FLAGS};-mavx2;-mfma;-mf16c")
     set_source_files_properties(${CPU_GEMM_DIR}/micro_avx512.c PROPERTIES

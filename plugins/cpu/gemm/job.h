@@ -36,7 +36,10 @@ static inline int64_t cpu_gemm_least(int64_t a, int64_t b)
 
 static inline int64_t cpu_gemm_type_bytes(enum cpu_gemm_type type)
 {
-    return type == CPU_GEMM_F64 ? 8 : type == CPU_GEMM_F32 ? 4 : 2;
+    static const uint8_t bytes[] = {
+        [CPU_GEMM_F32] = 4, [CPU_GEMM_F64] = 8, [CPU_GEMM_F16] = 2, [CPU_GEMM_BF16] = 2,
+        [CPU_GEMM_I8] = 1,  [CPU_GEMM_U8] = 1,  [CPU_GEMM_I32] = 4};
+    return bytes[type];
 }
 
 #endif

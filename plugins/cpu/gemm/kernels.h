@@ -56,11 +56,6 @@ struct cpu_gemm_sums {
     int64_t ldo, panel; /* distance of rows, of panels */
 };
 
-/* dst[r][c] = alpha * src[r][c] + beta * dst[r][c], rounded to type; dst is not read when beta is
- * 0. */
-typedef void cpu_gemm_store(void *dst, int64_t ldd, enum cpu_gemm_type type, const void *src,
-                            int64_t lds, int64_t rows, int64_t cols, double alpha, double beta);
-
 struct cpu_gemm_kernels {
     int mr, nr, lanes;
     int dot_rows;   /* rows of Y that `dot` takes at once */

@@ -2,6 +2,7 @@
  * products by AMX. Without AMX in the compiler there is the emulation. */
 #include "gemm/pair_kernels.h"
 #include "gemm/vec.h"
+#include "gemm/words.h"
 
 #include <immintrin.h>
 #include <pthread.h>
@@ -13,12 +14,7 @@
 #include <unistd.h>
 #endif
 
-enum { TILE = CPU_PAIRS_TILE, HALF = CPU_PAIRS_BLOCK_BYTES / 2 };
-
-static inline int least(int64_t a, int b)
-{
-    return a < b ? (int)a : b;
-}
+enum { DEPTH = 32, HALF = CPU_PAIRS_BLOCK_BYTES / 2 };
 
 /* `rows` rows of up to 32 elements, neighbours of each paired. */
 ALWAYS_INLINE void words_along(__m512i words[TILE], const uint16_t *from, int64_t ld, int rows,
@@ -48,27 +44,6 @@ ALWAYS_INLINE void words_across(__m512i words[TILE], const uint16_t *from, int64
     }
 }
 
-/* Transposes 16 x 16 words by four perfect shuffles. */
-ALWAYS_INLINE void words_transpose(__m512i words[TILE])
-{
-    const __m512i lo = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-    const __m512i hi =
-        _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-    __m512i mixed[TILE];
-    UNROLL
-    for (int round = 1; round < TILE; round *= 2) {
-        UNROLL
-        for (int i = 0; i < TILE / 2; i++) {
-            mixed[2 * i] = _mm512_permutex2var_epi32(words[i], lo, words[i + TILE / 2]);
-            mixed[2 * i + 1] = _mm512_permutex2var_epi32(words[i], hi, words[i + TILE / 2]);
-        }
-        UNROLL
-        for (int i = 0; i < TILE; i++) {
-            words[i] = mixed[i];
-        }
-    }
-}
-
 /* Stores a tile; keeps the least magnitude minus one, of which zero is the largest. */
 ALWAYS_INLINE __m512i tile_store(char *to, const __m512i words[TILE], __m512i smallest)
 {
@@ -83,8 +58,8 @@ ALWAYS_INLINE __m512i tile_store(char *to, const __m512i words[TILE], __m512i sm
 
 static uint32_t least_exponent(__m512i smallest)
 {
-    const __m256i half = _mm256_min_epu16(_mm512_castsi512_si256(smallest),
-                                          _mm512_extracti64x4_epi64(smallest, 1));
+    const __m256i half =
+        _mm256_min_epu16(_mm512_castsi512_si256(smallest), _mm512_extracti64x4_epi64(smallest, 1));
     const __m128i quarter =
         _mm_min_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
     const uint32_t found = (uint16_t)_mm_extract_epi16(_mm_minpos_epu16(quarter), 0);
@@ -95,15 +70,16 @@ static uint32_t least_exponent(__m512i smallest)
 ALWAYS_INLINE uint32_t panel_pack(char *panel, const struct cpu_pairs_source *s, const bool along,
                                   const bool turned)
 {
+    const uint16_t *data = s->data;
     __m512i words[TILE], smallest = _mm512_set1_epi16(-1);
-    for (int64_t k = 0; k < s->k; k += CPU_PAIRS_DEPTH) {
-        const int elements = least(s->k - k, CPU_PAIRS_DEPTH);
+    for (int64_t k = 0; k < s->k; k += DEPTH) {
+        const int elements = least(s->k - k, DEPTH);
         for (int first = 0; first < CPU_PAIRS_SIDE; first += TILE, panel += HALF) {
             const int count = s->count > first ? least(s->count - first, TILE) : 0;
             if (along) {
-                words_along(words, s->data + first * s->ld + k, s->ld, count, elements);
+                words_along(words, data + first * s->ld + k, s->ld, count, elements);
             } else {
-                words_across(words, s->data + k * s->ld + first, s->ld, elements, count);
+                words_across(words, data + k * s->ld + first, s->ld, elements, count);
             }
             if (turned) {
                 words_transpose(words);
@@ -164,7 +140,7 @@ static void panels_emulate(const struct cpu_pairs_product *product)
         const char *b = (const char *)product->b + k * CPU_PAIRS_BLOCK_BYTES;
         for (int i = 0; i < down; i++) {
             for (int j = 0; j < across; j++) {
-                float *sums = product->sums + (2 * i + j) * TILE * TILE;
+                float *sums = (float *)product->sums + (2 * i + j) * TILE * TILE;
                 for (int r = 0; r < TILE; r += EMULATED_ROWS) {
                     rows_emulate(sums + r * TILE, a + i * HALF + r * 64, b + j * HALF,
                                  product->first && k == 0);
@@ -261,8 +237,9 @@ static void tiles_multiply(const struct cpu_pairs_product *product)
     }
 }
 
-static const struct cpu_pairs_kernels amx = {cpu_pairs_pack_a, cpu_pairs_pack_b, tiles_multiply,
-                                             panels_emulate,   tiles_begin,      tiles_end};
+static const struct cpu_pairs_kernels amx = {DEPTH,          cpu_pairs_pack_a, cpu_pairs_pack_b,
+                                             tiles_multiply, panels_emulate,   tiles_begin,
+                                             tiles_end};
 static const struct cpu_pairs_kernels *amx_or_null;
 
 /* The processor's bits, the registers that the system saves, and the permission of the process. */
@@ -304,4 +281,5 @@ static void nothing_end(void)
 }
 
 const struct cpu_pairs_kernels cpu_pairs_amx_emulated = {
-    cpu_pairs_pack_a, cpu_pairs_pack_b, panels_emulate, panels_emulate, nothing_begin, nothing_end};
+    DEPTH,          cpu_pairs_pack_a, cpu_pairs_pack_b, panels_emulate,
+    panels_emulate, nothing_begin,    nothing_end};

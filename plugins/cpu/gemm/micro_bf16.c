@@ -6,13 +6,13 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
-enum { TILE = CPU_PAIRS_TILE, HALF = CPU_PAIRS_BLOCK_BYTES / 2, STRIP = 8, SHORT = 4 };
+enum { DEPTH = 32, TILE = CPU_PAIRS_TILE, HALF = CPU_PAIRS_BLOCK_BYTES / 2, STRIP = 8, SHORT = 4 };
 enum { CLASS_DENORMAL = 0x20 }; /* of vfpclassps */
 
 /* The sums of a row of the panel of A and a tile of columns. */
-static inline float *row_sums(float *sums, int row, int tile)
+static inline float *row_sums(void *sums, int row, int tile)
 {
-    return sums + (row / TILE * 2 + tile) * TILE * TILE + row % TILE * TILE;
+    return (float *)sums + (row / TILE * 2 + tile) * TILE * TILE + row % TILE * TILE;
 }
 
 /* One pair along k: added to the sums of a row. */
@@ -102,7 +102,8 @@ static void nothing_end(void)
 }
 
 const struct cpu_pairs_kernels cpu_pairs_bf16_emulated = {
-    cpu_pairs_pack_a, cpu_pairs_pack_b, panels_emulate, panels_emulate, nothing_begin, nothing_end};
+    DEPTH,          cpu_pairs_pack_a, cpu_pairs_pack_b, panels_emulate,
+    panels_emulate, nothing_begin,    nothing_end};
 
 #ifdef __AVX512BF16__
 ALWAYS_INLINE __m512 pair_dot(__m512 sums, __m512i a, __m512i b)
@@ -115,8 +116,9 @@ static void panels_dot(const struct cpu_pairs_product *product)
     panels_multiply(product, pair_dot);
 }
 
-static const struct cpu_pairs_kernels bf16 = {cpu_pairs_pack_a, cpu_pairs_pack_b, panels_dot,
-                                              panels_emulate,   nothing_begin,    nothing_end};
+static const struct cpu_pairs_kernels bf16 = {DEPTH,      cpu_pairs_pack_a, cpu_pairs_pack_b,
+                                              panels_dot, panels_emulate,   nothing_begin,
+                                              nothing_end};
 
 const struct cpu_pairs_kernels *cpu_pairs_bf16(void)
 {

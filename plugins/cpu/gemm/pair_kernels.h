@@ -1,9 +1,11 @@
-/* Products of bf16 matrices by units that add two products at a time: the layout of packed operands
- * and the routines. Filled in by gemm/micro_amx.c and gemm/micro_bf16.c.
+/* Products of bf16 and of 8-bit matrices by units that add two or four products at a time: the
+ * layout of packed operands and the routines. Filled in by gemm/micro_amx.c, gemm/micro_bf16.c and
+ * gemm/micro_vnni.c.
  *
- * Words are pairs of neighbours along k. A tile is 16 x 16 words: of A 16 rows, each with 16 pairs,
- * of B 16 pairs, each of 16 columns. A panel is 32 rows of A or 32 columns of B: two tiles for each
- * block of 32 elements of k, zero where the matrix ends. */
+ * Words of 32 bits are pairs of neighbours along k, or fours of bytes. A tile is 16 x 16 words: of
+ * A 16 rows, each with 16 words, of B 16 words, each of 16 columns. A panel is 32 rows of A or 32
+ * columns of B: two tiles for each block of 32 elements of k, or of 64 bytes. Words of B are zero
+ * where the matrix ends. */
 #ifndef PLUGINS_CPU_GEMM_PAIR_KERNELS_H
 #define PLUGINS_CPU_GEMM_PAIR_KERNELS_H
 
@@ -11,16 +13,16 @@
 
 enum {
     CPU_PAIRS_SIDE = 32,          /* rows or columns of a panel */
-    CPU_PAIRS_DEPTH = 32,         /* elements of k in a block */
     CPU_PAIRS_TILE = 16,          /* rows, words of a row */
     CPU_PAIRS_BLOCK_BYTES = 2048, /* of a panel, for one block of k */
-    CPU_PAIRS_SUM_BYTES = 4096    /* of the sums of two panels: 2 x 2 tiles of f32 */
+    CPU_PAIRS_LINE_BYTES = 64,    /* of a row of a tile: the elements of k in a block */
+    CPU_PAIRS_SUM_BYTES = 4096    /* of the sums of two panels: 2 x 2 tiles of f32 or i32 */
 };
 
 /* What a panel is packed from: `count` rows of A or columns of B, k elements of each. */
 struct cpu_pairs_source {
-    const uint16_t *data;
-    int64_t ld;
+    const void *data;
+    int64_t ld; /* in elements */
     int count;
     int64_t k;
     bool k_contiguous;
@@ -28,9 +30,9 @@ struct cpu_pairs_source {
 
 /* The product of two panels with `blocks` blocks of k. */
 struct cpu_pairs_product {
-    float *sums; /* 2 x 2 tiles: added to, but with `first` overwritten */
+    void *sums; /* 2 x 2 tiles: added to, but with `first` overwritten */
     const void *a, *b;
-    int64_t blocks;
+    int64_t blocks, k; /* elements of k: the last block may have fewer */
     bool first;
     int rows, cols; /* of the panels, up to 32; others may be computed as well */
 };
@@ -39,8 +41,9 @@ typedef void cpu_pairs_multiply(const struct cpu_pairs_product *product);
 
 /* The routines of a unit. */
 struct cpu_pairs_kernels {
+    int depth; /* elements of k in a block */
     /* Packs a panel and returns the least biased exponent of its non-zero elements: 0 where one is
-     * denormal, above 255 where all are zero. */
+     * denormal, above 255 where all are zero, or integers. */
     uint32_t (*pack_a)(void *panel, const struct cpu_pairs_source *source);
     uint32_t (*pack_b)(void *panel, const struct cpu_pairs_source *source);
     /* sums += A B. `multiply` treats denormal operands as zero and flushes denormal sums to it;
@@ -64,6 +67,11 @@ extern const struct cpu_pairs_kernels cpu_pairs_amx_emulated;
  * element adds the product at odd k, then that at even k. The emulation has the same bits. */
 const struct cpu_pairs_kernels *cpu_pairs_bf16(void);
 extern const struct cpu_pairs_kernels cpu_pairs_bf16_emulated;
+
+/* The dot products of AVX512_VNNI, of i8 or of u8; null unless the processor has them. Sums are
+ * exact modulo 2^32, and so is what is stored: alpha and beta are whole numbers. */
+const struct cpu_pairs_kernels *cpu_pairs_vnni(enum cpu_gemm_type type);
+cpu_gemm_store cpu_vnni_store;
 
 /* Stores f32 as bf16 by the conversions of AVX512_BF16, with the bits of cpu_gemm_kernels.store;
  * null unless the processor has them. */

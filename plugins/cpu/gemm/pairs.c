@@ -1,5 +1,5 @@
-/* The route of bf16 products on units that add pairs of products, see gemm/pairs.h and
- * gemm_pair_kernels.h. A task packs the rows of A that it needs strip by strip, and its columns
+/* The route of products on units that add pairs or fours of products, see gemm/pairs.h and
+ * pair_kernels.h. A task packs the rows of A that it needs strip by strip, and its columns
  * of B unless a phase before has packed all of B.
  *
  * A unit treats denormal numbers as zero. Packing notes the least exponent of each panel: if the
@@ -26,6 +26,12 @@ struct pairs_task {
     int slot;
 };
 
+/* An element of an operand. */
+static const void *element_of(const void *matrix, int64_t index, enum cpu_gemm_type type)
+{
+    return (const char *)matrix + index * cpu_gemm_type_bytes(type);
+}
+
 /* The least bit of a product of numbers with biased exponents x and y is 2^(x + y - 268). */
 static bool exponents_fit(uint32_t x, uint32_t y)
 {
@@ -37,9 +43,9 @@ static struct cpu_pairs_source source_of_a(const struct pairs_task *task, int64_
 {
     const struct cpu_gemm_desc *d = &task->job->plan->desc;
     const int64_t at = d->transpose_a ? k0 * d->lda + row : row * d->lda + k0;
-    return (struct cpu_pairs_source){(const uint16_t *)task->job->args->a +
-                                         task->batch * d->stride_a + at,
-                                     d->lda, rows, k, !d->transpose_a};
+    return (struct cpu_pairs_source){
+        element_of(task->job->args->a, task->batch * d->stride_a + at, d->type_a), d->lda, rows, k,
+        !d->transpose_a};
 }
 
 static struct cpu_pairs_source source_of_b(const struct cpu_gemm_job *job, int64_t batch,
@@ -47,14 +53,14 @@ static struct cpu_pairs_source source_of_b(const struct cpu_gemm_job *job, int64
 {
     const struct cpu_gemm_desc *d = &job->plan->desc;
     const int64_t at = d->transpose_b ? col * d->ldb + k0 : k0 * d->ldb + col;
-    return (struct cpu_pairs_source){(const uint16_t *)job->args->b + batch * d->stride_b + at,
+    return (struct cpu_pairs_source){element_of(job->args->b, batch * d->stride_b + at, d->type_b),
                                      d->ldb, (int)cpu_gemm_least(cols, CPU_PAIRS_SIDE), k,
                                      d->transpose_b};
 }
 
-static inline int64_t blocks_of(int64_t k)
+static inline int64_t blocks_of(const struct cpu_gemm_plan *plan, int64_t k)
 {
-    return cpu_gemm_ceil_div(k, CPU_PAIRS_DEPTH);
+    return cpu_gemm_ceil_div(k, plan->pairs->depth);
 }
 
 /* Exponents of packed B, one for each slab of each panel: after the panels. */
@@ -63,14 +69,14 @@ static uint16_t *packed_exponents(const struct cpu_gemm_job *job, int64_t matrix
     const struct cpu_gemm_plan *p = job->plan;
     const int64_t panels = cpu_gemm_ceil_div(p->outer_n, CPU_PAIRS_SIDE);
     char *item = (char *)job->args->workspace + job->layout.b + matrix * job->layout.item_b;
-    return (uint16_t *)(item + panels * blocks_of(p->desc.k) * CPU_PAIRS_BLOCK_BYTES) +
+    return (uint16_t *)(item + panels * blocks_of(p, p->desc.k) * CPU_PAIRS_BLOCK_BYTES) +
            panel * p->slabs;
 }
 
 static char *packed_panel(const struct cpu_gemm_job *job, int64_t matrix, int64_t panel)
 {
     return (char *)job->args->workspace + job->layout.b + matrix * job->layout.item_b +
-           panel * blocks_of(job->plan->desc.k) * CPU_PAIRS_BLOCK_BYTES;
+           panel * blocks_of(job->plan, job->plan->desc.k) * CPU_PAIRS_BLOCK_BYTES;
 }
 
 void cpu_gemm_pairs_pack(const struct cpu_gemm_job *job, const struct cpu_gemm_stage *s,
@@ -86,13 +92,14 @@ void cpu_gemm_pairs_pack(const struct cpu_gemm_job *job, const struct cpu_gemm_s
         const struct cpu_pairs_source from =
             source_of_b(job, s->batch + matrix, s->n0 + col, s->n - col, k0, k);
         *exponents++ = (uint16_t)p->pairs->pack_b(to, &from);
-        to += blocks_of(k) * CPU_PAIRS_BLOCK_BYTES;
+        to += blocks_of(p, k) * CPU_PAIRS_BLOCK_BYTES;
     }
 }
 
 static char *task_block(const struct pairs_task *task, int64_t i, int64_t block)
 {
-    return task->b + (i * blocks_of(task->job->plan->kc) + block) * CPU_PAIRS_BLOCK_BYTES;
+    return task->b +
+           (i * blocks_of(task->job->plan, task->job->plan->kc) + block) * CPU_PAIRS_BLOCK_BYTES;
 }
 
 /* Packs the task's columns of one slab. Where B is beyond the caches and its rows are contiguous,
@@ -101,18 +108,18 @@ static void task_pack(struct pairs_task *task, int64_t k0, int64_t k)
 {
     const struct cpu_gemm_job *job = task->job;
     const struct cpu_gemm_desc *d = &job->plan->desc;
-    const bool is_far = !d->transpose_b && 2 * d->n * d->k > cpu_streaming_bytes() / 2;
-    const int64_t step = is_far ? CPU_PAIRS_DEPTH : k;
+    const int64_t size = cpu_gemm_type_bytes(d->type_b), depth = job->plan->pairs->depth;
+    const bool is_far = !d->transpose_b && size * d->n * d->k > cpu_streaming_bytes() / 2;
+    const int64_t step = is_far ? depth : k;
     for (int64_t at = 0; at < k; at += step) {
         for (int64_t col = 0, i = 0; col < task->cols; col += CPU_PAIRS_SIDE, i++) {
             const struct cpu_pairs_source from =
                 source_of_b(job, task->batch, task->col + col, task->cols - col, k0 + at,
                             cpu_gemm_least(step, k - at));
-            for (int64_t row = 0; is_far && row < CPU_PAIRS_DEPTH; row++) {
-                __builtin_prefetch(from.data + (CPU_PAIRS_DEPTH + row) * from.ld);
+            for (int64_t row = 0; is_far && row < depth; row++) {
+                __builtin_prefetch((const char *)from.data + (depth + row) * from.ld * size);
             }
-            const uint32_t least =
-                job->plan->pairs->pack_b(task_block(task, i, at / CPU_PAIRS_DEPTH), &from);
+            const uint32_t least = job->plan->pairs->pack_b(task_block(task, i, at / depth), &from);
             if (at == 0 || least < task->exponents[i]) {
                 task->exponents[i] = (uint16_t)least;
             }
@@ -138,14 +145,14 @@ static const char *task_panel(const struct pairs_task *task, int64_t slab, int64
 {
     const struct cpu_gemm_plan *p = task->job->plan;
     return p->pack_b ? packed_panel(task->job, task->matrix, task->panel + i) +
-                           slab * blocks_of(p->kc) * CPU_PAIRS_BLOCK_BYTES
-                     : task->b + i * blocks_of(p->kc) * CPU_PAIRS_BLOCK_BYTES;
+                           slab * blocks_of(p, p->kc) * CPU_PAIRS_BLOCK_BYTES
+                     : task->b + i * blocks_of(p, p->kc) * CPU_PAIRS_BLOCK_BYTES;
 }
 
-static float *task_sums(const struct pairs_task *task, int64_t strip, int64_t i)
+static char *task_sums(const struct pairs_task *task, int64_t strip, int64_t i)
 {
     const int64_t across = cpu_gemm_ceil_div(task->cols, CPU_PAIRS_SIDE);
-    return (float *)(task->sums + (strip * across + i) * CPU_PAIRS_SUM_BYTES);
+    return task->sums + (strip * across + i) * CPU_PAIRS_SUM_BYTES;
 }
 
 /* Rows `at` to at + rows - 1 of the task, at most one panel, times its columns; one slab. */
@@ -160,7 +167,8 @@ static void strip_multiply(struct pairs_task *task, int64_t slab, int64_t at, in
             .sums = task_sums(task, at / CPU_PAIRS_SIDE, i),
             .a = task->a,
             .b = task_panel(task, slab, i),
-            .blocks = blocks_of(k),
+            .blocks = blocks_of(p, k),
+            .k = k,
             .first = slab == 0,
             .rows = rows,
             .cols = (int)cpu_gemm_least(CPU_PAIRS_SIDE, task->cols - col),
@@ -170,22 +178,33 @@ static void strip_multiply(struct pairs_task *task, int64_t slab, int64_t at, in
     }
 }
 
-/* Stores the sums of a strip at `to`, scaled and rounded. */
+/* Stores the sums of a strip at `to`, which is C, or lines for the epilogue, scaled and rounded. */
 static void strip_store(const struct pairs_task *task, int64_t at, int rows, void *to, int64_t ld,
                         enum cpu_gemm_type type, double beta)
 {
     const struct cpu_gemm_job *job = task->job;
-    cpu_gemm_store *store =
-        type == job->plan->desc.type_c ? job->plan->store_c : job->plan->kernels->store;
+    cpu_gemm_store *store = job->plan->desc.epilogue ? job->plan->store_sums : job->plan->store_c;
     for (int64_t col = 0; col < task->cols; col += CPU_PAIRS_TILE) {
-        const float *sums = task_sums(task, at / CPU_PAIRS_SIDE, col / CPU_PAIRS_SIDE) +
-                            col % CPU_PAIRS_SIDE * CPU_PAIRS_TILE;
+        const char *sums = task_sums(task, at / CPU_PAIRS_SIDE, col / CPU_PAIRS_SIDE) +
+                           col % CPU_PAIRS_SIDE * CPU_PAIRS_LINE_BYTES;
         const int64_t cols = cpu_gemm_least(CPU_PAIRS_TILE, task->cols - col);
         for (int row = 0; row < rows; row += CPU_PAIRS_TILE) {
             store((char *)to + (row * ld + col) * cpu_gemm_type_bytes(type), ld, type,
-                  sums + row * 2 * CPU_PAIRS_TILE, CPU_PAIRS_TILE,
+                  sums + row * 2 * CPU_PAIRS_LINE_BYTES, CPU_PAIRS_TILE,
                   cpu_gemm_least(CPU_PAIRS_TILE, rows - row), cols, job->args->alpha, beta);
         }
+    }
+}
+
+/* C's rows, as sums. */
+static void lines_load(const struct pairs_task *task, const void *c, int rows)
+{
+    const struct cpu_gemm_plan *p = task->job->plan;
+    if (p->desc.type_c == CPU_GEMM_I32) {
+        p->store_sums(task->lines, task->cols, CPU_GEMM_I32, c, p->desc.ldc, rows, task->cols, 1,
+                      0);
+    } else {
+        p->kernels->copy(task->lines, task->cols, c, p->desc.ldc, p->desc.type_c, rows, task->cols);
     }
 }
 
@@ -202,9 +221,9 @@ static void strip_finish(const struct pairs_task *task, int64_t at, int rows)
         return;
     }
     if (beta != 0) {
-        job->plan->kernels->copy(task->lines, task->cols, c, d->ldc, d->type_c, rows, task->cols);
+        lines_load(task, c, rows);
     }
-    strip_store(task, at, rows, task->lines, task->cols, CPU_GEMM_F32, beta);
+    strip_store(task, at, rows, task->lines, task->cols, cpu_gemm_sums_type(job->plan), beta);
     d->epilogue(job->args->user, &(struct cpu_gemm_tile){.data = task->lines,
                                                          .row = row,
                                                          .col = task->col,

@@ -25,6 +25,10 @@ static bool matrix_fits(int64_t rows, int64_t cols, int64_t ld, int64_t batch, i
 
 /* The least sides, and the least product of m, n and k, for which matrix units are faster. */
 enum { PAIRS_SIDE = 6, PAIRS_DEPTH = 32, PAIRS_WORK = 16384 };
+/* Of bytes, whose other way is a portable kernel, which packs no rows of B for few rows of A. */
+enum { BYTES_ROWS = 4, BYTES_DEPTH = 16, BYTES_WORK = 4096 };
+/* Blocks of k that a task multiplies at a time. */
+enum { PAIRS_BLOCKS = 16 };
 /* Bytes of B that are packed at a time. */
 enum { PAIRS_PACKED = 64 << 20 };
 
@@ -53,24 +57,44 @@ enum {
 /* The most rows, columns and k of a block of LEVELS of which the sums are packed at a time. */
 enum { LEVELS_OUTER = 2048 };
 
-static const char *desc_check(const struct cpu_gemm_desc *d)
+static bool is_byte(enum cpu_gemm_type type)
 {
-    enum cpu_gemm_type types[3] = {d->type_a, d->type_b, d->type_c};
-    int wide = 0;
+    return type == CPU_GEMM_I8 || type == CPU_GEMM_U8;
+}
+
+static const char *types_check(const struct cpu_gemm_desc *d)
+{
+    const enum cpu_gemm_type types[3] = {d->type_a, d->type_b, d->type_c};
+    int wide = 0, integers = 0;
     for (int i = 0; i < 3; i++) {
-        if (types[i] < CPU_GEMM_F32 || types[i] > CPU_GEMM_BF16) {
-            return "gemm: types: expected f32, f64, f16 or bf16";
+        if (types[i] < CPU_GEMM_F32 || types[i] > CPU_GEMM_I32) {
+            return "gemm: types: expected f32, f64, f16, bf16, i8, u8 or i32";
         }
         wide += types[i] == CPU_GEMM_F64;
+        integers += cpu_gemm_is_integer(types[i]);
     }
     if (wide != 0 && wide != 3) {
         return "gemm: types: expected f64 for all three matrices or none";
     }
+    if (integers > 0 && (types[0] != types[1] || !is_byte(types[0]) ||
+                         (types[2] != CPU_GEMM_I32 && (integers == 3 || !d->epilogue)))) {
+        return "gemm: types: expected i8 or u8 for A and B, and i32 or with an epilogue a float "
+               "for C";
+    }
+    return NULL;
+}
+
+static const char *desc_check(const struct cpu_gemm_desc *d)
+{
+    const char *wrong = types_check(d);
+    if (wrong) {
+        return wrong;
+    }
     if (d->levels < 0 || d->levels > CPU_GEMM_MAX_LEVELS) {
         return "gemm: levels: expected 0 to 2";
     }
-    if (d->levels > 0 && (d->batch != 1 || types[0] != types[1] || types[0] != types[2] ||
-                          (types[0] != CPU_GEMM_F32 && types[0] != CPU_GEMM_F64))) {
+    if (d->levels > 0 && (d->batch != 1 || d->type_a != d->type_b || d->type_a != d->type_c ||
+                          (d->type_a != CPU_GEMM_F32 && d->type_a != CPU_GEMM_F64))) {
         return "gemm: levels: expected 0 except for one batch of f32 or f64";
     }
     if (d->isa >= CPU_GEMM_ISA_COUNT || !cpu_gemm_isa_supported(d->isa)) {
@@ -223,12 +247,15 @@ static void plan_choose_route(struct cpu_gemm_plan *p)
     }
 }
 
-/* Products of bf16 whose sides fill a good part of a tile. */
+/* Products whose sides fill a good part of a tile. */
 static bool plan_suits_pairs(const struct cpu_gemm_plan *p)
 {
     const struct cpu_gemm_desc *d = &p->desc;
-    return p->pairs && d->type_a == CPU_GEMM_BF16 && d->type_b == CPU_GEMM_BF16 &&
-           d->m >= PAIRS_SIDE && d->n >= PAIRS_SIDE && d->k >= PAIRS_DEPTH &&
+    if (p->pairs && cpu_gemm_is_integer(d->type_a)) {
+        return (d->m >= BYTES_ROWS || d->transpose_b) && d->k >= BYTES_DEPTH &&
+               d->m * d->n * d->k >= BYTES_WORK;
+    }
+    return p->pairs && d->m >= PAIRS_SIDE && d->n >= PAIRS_SIDE && d->k >= PAIRS_DEPTH &&
            d->m * d->n * d->k >= PAIRS_WORK;
 }
 
@@ -239,13 +266,14 @@ static void plan_choose_pairs(struct cpu_gemm_plan *p)
     const struct cpu_gemm_desc *d = &p->desc;
     p->route = CPU_GEMM_PAIRS;
     p->swap = false;
-    p->slabs = cpu_gemm_ceil_div(d->k, 512);
-    p->kc = cpu_gemm_round_up(cpu_gemm_ceil_div(d->k, p->slabs), CPU_PAIRS_DEPTH);
+    p->slabs = cpu_gemm_ceil_div(d->k, PAIRS_BLOCKS * p->pairs->depth);
+    p->kc = cpu_gemm_round_up(cpu_gemm_ceil_div(d->k, p->slabs), p->pairs->depth);
     p->slabs = cpu_gemm_ceil_div(d->k, p->kc);
     p->strip = d->m < CPU_PAIRS_SIDE ? d->m : CPU_PAIRS_SIDE;
     p->outer_m = d->m;
     p->outer_k = d->k;
-    const int64_t item = cpu_gemm_round_up(d->k, CPU_PAIRS_DEPTH) * 2; /* bytes of a column */
+    const int64_t item = /* bytes of a column */
+        cpu_gemm_ceil_div(d->k, p->pairs->depth) * CPU_PAIRS_LINE_BYTES;
     const int64_t most = cpu_gemm_clamp(PAIRS_PACKED / item, CPU_GEMM_PAIRS_MAX_COLS, INT64_MAX);
     p->outer_n = most < d->n ? most / CPU_GEMM_PAIRS_MAX_COLS * CPU_GEMM_PAIRS_MAX_COLS : d->n;
     p->task_m = cpu_gemm_round_up(d->m < 256 ? d->m : 256, CPU_PAIRS_SIDE);
@@ -454,6 +482,17 @@ bool cpu_gemm_isa_native(enum cpu_gemm_isa isa)
 #endif
 }
 
+bool cpu_gemm_isa_has_bytes(enum cpu_gemm_isa isa)
+{
+#if defined(__x86_64__)
+    return isa >= CPU_GEMM_ISA_AVX512 && cpu_gemm_isa_supported(isa) &&
+           cpu_pairs_vnni(CPU_GEMM_I8) != NULL;
+#else
+    (void)isa;
+    return false;
+#endif
+}
+
 bool cpu_gemm_isa_is_fast(enum cpu_gemm_isa isa)
 {
     if (!cpu_gemm_isa_native(isa)) {
@@ -463,6 +502,57 @@ bool cpu_gemm_isa_is_fast(enum cpu_gemm_isa isa)
     return isa != CPU_GEMM_ISA_AVX512_BF16 || cpu_pairs_bf16_is_fast();
 #else
     return true;
+#endif
+}
+
+/* The unit for the types of A and B. */
+static const struct cpu_pairs_kernels *pairs_of(const struct cpu_gemm_desc *d,
+                                                enum cpu_gemm_isa isa)
+{
+#if defined(__x86_64__)
+    if (isa >= CPU_GEMM_ISA_AVX512 && cpu_gemm_is_integer(d->type_a)) {
+        return cpu_pairs_vnni(d->type_a);
+    }
+    if (d->type_a != CPU_GEMM_BF16 || d->type_b != CPU_GEMM_BF16) {
+        return NULL;
+    }
+    if (isa == CPU_GEMM_ISA_AMX) {
+        return cpu_pairs_amx() ? cpu_pairs_amx() : &cpu_pairs_amx_emulated;
+    }
+    if (isa == CPU_GEMM_ISA_AVX512_BF16) {
+        return cpu_pairs_bf16() ? cpu_pairs_bf16() : &cpu_pairs_bf16_emulated;
+    }
+#else
+    (void)d;
+    (void)isa;
+#endif
+    return NULL;
+}
+
+static void plan_choose_kernels(struct cpu_gemm_plan *plan, enum cpu_gemm_isa isa)
+{
+    const enum cpu_gemm_type type_c = plan->desc.type_c;
+    const bool wide = plan->desc.type_a == CPU_GEMM_F64;
+    plan->size = wide ? 8 : 4;
+    plan->kernels = &cpu_gemm_base[wide];
+    plan->pairs = pairs_of(&plan->desc, isa);
+#if defined(__x86_64__)
+    if (isa == CPU_GEMM_ISA_AVX2) {
+        plan->kernels = &cpu_gemm_avx2[wide];
+    }
+    if (isa >= CPU_GEMM_ISA_AVX512) {
+        plan->kernels = &cpu_gemm_avx512[wide];
+    }
+#endif
+    plan->store_sums = plan->store_c = plan->kernels->store;
+#if defined(__x86_64__)
+    if (isa > CPU_GEMM_ISA_AVX512 && type_c == CPU_GEMM_BF16 && cpu_bf16_store()) {
+        plan->store_c = cpu_bf16_store();
+    }
+    if (cpu_gemm_is_integer(plan->desc.type_a)) {
+        plan->store_sums = cpu_vnni_store;
+        plan->store_c = type_c == CPU_GEMM_I32 ? cpu_vnni_store : plan->store_c;
+    }
 #endif
 }
 
@@ -485,30 +575,12 @@ const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm
             isa = (enum cpu_gemm_isa)i;
         }
     }
-    bool wide = desc->type_a == CPU_GEMM_F64;
-    plan->size = wide ? 8 : 4;
-    plan->kernels = &cpu_gemm_base[wide];
-    plan->store_c = plan->kernels->store;
-#if defined(__x86_64__)
-    if (isa == CPU_GEMM_ISA_AVX2) {
-        plan->kernels = &cpu_gemm_avx2[wide];
-    }
-    if (isa >= CPU_GEMM_ISA_AVX512) {
-        plan->kernels = &cpu_gemm_avx512[wide];
-    }
-    plan->store_c = plan->kernels->store;
-    if (isa > CPU_GEMM_ISA_AVX512 && desc->type_c == CPU_GEMM_BF16 && cpu_bf16_store()) {
-        plan->store_c = cpu_bf16_store();
-    }
-    if (isa == CPU_GEMM_ISA_AMX) {
-        plan->pairs = cpu_pairs_amx() ? cpu_pairs_amx() : &cpu_pairs_amx_emulated;
-    }
-    if (isa == CPU_GEMM_ISA_AVX512_BF16) {
-        plan->pairs = cpu_pairs_bf16() ? cpu_pairs_bf16() : &cpu_pairs_bf16_emulated;
-    }
-#endif
+    plan_choose_kernels(plan, isa);
     if (plan_suits_pairs(plan)) {
         plan_choose_pairs(plan);
+    } else if (cpu_gemm_is_integer(desc->type_a)) {
+        return "gemm: types: expected floats, or larger products of i8 or u8 where there is a unit "
+               "for them";
     } else {
         plan_choose_slabs(plan);
         if (desc->levels > 0) {
@@ -534,7 +606,7 @@ int64_t cpu_gemm_workspace_size(const struct cpu_gemm_plan *plan, int threads)
 
 struct cpu_gemm_pairs_slot cpu_gemm_pairs_slot_of(const struct cpu_gemm_plan *p)
 {
-    const int64_t panel = p->kc / CPU_PAIRS_DEPTH * CPU_PAIRS_BLOCK_BYTES;
+    const int64_t panel = p->kc / p->pairs->depth * CPU_PAIRS_BLOCK_BYTES;
     const int64_t rows = p->task_m / CPU_PAIRS_SIDE, cols = p->task_n / CPU_PAIRS_SIDE;
     struct cpu_gemm_pairs_slot slot = {.a = p->pack_b ? 0 : cols * panel};
     slot.sums = slot.a + panel;
@@ -549,7 +621,7 @@ static int64_t pairs_layout_of(const struct cpu_gemm_plan *p, int threads,
 {
     if (p->pack_b) {
         const int64_t panels = cpu_gemm_ceil_div(p->outer_n, CPU_PAIRS_SIDE);
-        const int64_t blocks = cpu_gemm_ceil_div(p->desc.k, CPU_PAIRS_DEPTH);
+        const int64_t blocks = cpu_gemm_ceil_div(p->desc.k, p->pairs->depth);
         layout->item_b =
             cpu_gemm_round_up(panels * (blocks * CPU_PAIRS_BLOCK_BYTES + 2 * p->slabs), 64);
     }

@@ -47,6 +47,9 @@ bool cpu_gemm_isa_supported(enum cpu_gemm_isa isa);
 bool cpu_gemm_isa_native(enum cpu_gemm_isa isa);
 bool cpu_gemm_isa_is_fast(enum cpu_gemm_isa isa);
 
+/* Whether there is a unit for products of i8 and u8, of a size that gives it work. */
+bool cpu_gemm_isa_has_bytes(enum cpu_gemm_isa isa);
+
 /* Makes a plan. Returns NULL, or the fault of the description. */
 const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm_desc *desc);
 
@@ -72,10 +75,17 @@ static inline int64_t cpu_gemm_clamp(int64_t a, int64_t low, int64_t high)
     return a > high ? high : a < low ? low : a;
 }
 
+static inline bool cpu_gemm_is_integer(enum cpu_gemm_type type)
+{
+    return type >= CPU_GEMM_I8;
+}
+
 /* The type of the plan's sums. */
 static inline enum cpu_gemm_type cpu_gemm_sums_type(const struct cpu_gemm_plan *plan)
 {
-    return plan->size == 8 ? CPU_GEMM_F64 : CPU_GEMM_F32;
+    return cpu_gemm_is_integer(plan->desc.type_a) ? CPU_GEMM_I32
+           : plan->size == 8                      ? CPU_GEMM_F64
+                                                  : CPU_GEMM_F32;
 }
 
 /* Distance of packed rows of A in elements: rows of a strip map to different cache sets. */

@@ -48,6 +48,16 @@ static bool gemm_type_of(hal_type from, enum cpu_gemm_type *to)
     case HAL_TYPE_BF16:
         *to = CPU_GEMM_BF16;
         return true;
+    case HAL_TYPE_I8:
+        *to = CPU_GEMM_I8;
+        return true;
+    case HAL_TYPE_U8:
+        *to = CPU_GEMM_U8;
+        return true;
+    case HAL_TYPE_I32:
+    case HAL_TYPE_U32:
+        *to = CPU_GEMM_I32;
+        return true;
     default:
         return false;
     }
@@ -120,7 +130,12 @@ static hal_status desc_of(const hal_gemm_description *from, enum cpu_gemm_isa is
                                  .epilogue = from->epilogue ? product_run_epilogue : NULL};
     if (!gemm_type_of(from->type_a, &to->type_a) || !gemm_type_of(from->type_b, &to->type_b) ||
         !gemm_type_of(from->type_c, &to->type_c)) {
-        return cpu_fail(HAL_ERROR_UNSUPPORTED, "gemm: types: expected f32, f64, f16 or bf16");
+        return cpu_fail(HAL_ERROR_UNSUPPORTED,
+                        "gemm: types: expected f32, f64, f16, bf16, i8, u8, i32 or u32");
+    }
+    if (to->type_a >= CPU_GEMM_I8 && to->type_c != CPU_GEMM_I32 && !from->beta_is_zero) {
+        return cpu_fail(HAL_ERROR_UNSUPPORTED, "gemm: beta: expected 0 for sums of i32 that become "
+                                               "floats");
     }
     if (from->m > UINT32_MAX || from->n > UINT32_MAX) {
         return cpu_fail(HAL_ERROR_UNSUPPORTED, "gemm: sizes: expected m and n below 2^32");

@@ -6,8 +6,17 @@
 #include <stdint.h>
 
 /* Storage types. f16 and bf16 are widened to f32, accumulated there and rounded once, to nearest
- * even. f32, f16 and bf16 may be mixed; f64 stands alone. */
-enum cpu_gemm_type { CPU_GEMM_F32, CPU_GEMM_F64, CPU_GEMM_F16, CPU_GEMM_BF16 };
+ * even. f32, f16 and bf16 may be mixed; f64 stands alone. A and B of i8 or of u8 accumulate in i32,
+ * modulo 2^32; C is i32 then, or with an epilogue also a float of at most 32 bits. */
+enum cpu_gemm_type {
+    CPU_GEMM_F32,
+    CPU_GEMM_F64,
+    CPU_GEMM_F16,
+    CPU_GEMM_BF16,
+    CPU_GEMM_I8,
+    CPU_GEMM_U8,
+    CPU_GEMM_I32 /* or u32 */
+};
 
 /* Instruction sets, best last. A description asks for one with `isa`; AUTO takes the best
  * that is fast here. */
@@ -22,8 +31,8 @@ enum cpu_gemm_isa {
     CPU_GEMM_ISA_COUNT
 };
 
-/* A tile of C, of float or, where C is f64, of double: element (r, c) of it is data[r * ld + c] and
- * belongs to C at (row + r, col + c) of matrix `batch`. */
+/* A tile of C, of the sums' type: float, double where C is f64, or int32_t. Element (r, c) of it is
+ * data[r * ld + c] and belongs to C at (row + r, col + c) of matrix `batch`. */
 struct cpu_gemm_tile {
     void *data;
     int64_t row, col, batch, ld;
@@ -38,8 +47,9 @@ struct cpu_gemm_shape {
 enum { CPU_GEMM_SHAPES = 144 };
 
 /* Called once for every element of C, in tiles, from the worker threads, after alpha and beta and
- * before the result is rounded to C's type. It changes the tile in place and does not read beyond
- * rows x cols. A tile has at most 1024 rows and 1024 columns. */
+ * before the result is rounded to C's type. It changes the tile in place, and sums of i32 to floats
+ * where C has these, and does not read beyond rows x cols. A tile has at most 1024 rows and 1024
+ * columns. */
 typedef void cpu_gemm_epilogue_fn(void *user, const struct cpu_gemm_tile *tile);
 
 enum { CPU_GEMM_MAX_LEVELS = 2 };
@@ -57,6 +67,11 @@ struct cpu_gemm_desc {
     cpu_gemm_epilogue_fn *epilogue; /* or NULL */
 };
 
+/* dst[r][c] = alpha * src[r][c] + beta * dst[r][c], rounded to type; dst is not read when beta is
+ * 0. */
+typedef void cpu_gemm_store(void *dst, int64_t ldd, enum cpu_gemm_type type, const void *src,
+                            int64_t lds, int64_t rows, int64_t cols, double alpha, double beta);
+
 struct cpu_gemm_kernels;
 struct cpu_pairs_kernels;
 struct cpu_thread_pool;
@@ -65,7 +80,7 @@ struct cpu_thread_pool;
 struct cpu_gemm_args {
     const void *a, *b;
     void *c;                      /* not read when beta is 0; overlaps neither A nor B */
-    double alpha, beta;           /* rounded to the accumulator's type */
+    double alpha, beta;           /* rounded to the accumulator's type; whole numbers for i32 */
     void *user;                   /* handed to the epilogue */
     void *workspace;              /* 64-byte aligned, of cpu_gemm_workspace_size bytes */
     struct cpu_thread_pool *pool; /* NULL: the calling thread alone */
@@ -97,14 +112,14 @@ struct cpu_gemm_plan {
     struct cpu_gemm_desc desc; /* in the route LEVELS, m, n and k are those of a block */
     int64_t m, n, k;           /* of the whole matrices */
     const struct cpu_gemm_kernels *kernels;
-    void (*store_c)(void *dst, int64_t ldd, enum cpu_gemm_type type, const void *src, int64_t lds,
-                    int64_t rows, int64_t cols, double alpha, double beta); /* of type_c only */
+    /* Of sums; of them, or of what the epilogue made of them, as type_c. */
+    cpu_gemm_store *store_sums, *store_c;
     enum cpu_gemm_route route;
     bool pack_a, pack_b;
     bool streams;   /* C leaves the caches: written by streaming stores unless it is read */
     bool is_single; /* one task with a small workspace, if it runs on one thread */
     struct cpu_gemm_single single;
-    const struct cpu_pairs_kernels *pairs; /* NULL without a matrix unit, and its emulation */
+    const struct cpu_pairs_kernels *pairs; /* NULL without a unit for A and B, or its emulation */
     bool swap;                             /* skinny routes: the long dimension is m */
     bool in_chains;                        /* strips have few sums, see cpu_gemm_strip */
     bool in_tiles;                         /* AXPY: the sums are in registers for all of k */

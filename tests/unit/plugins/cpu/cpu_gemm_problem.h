@@ -39,7 +39,7 @@ struct problem {
     struct guarded a, b, c, before;
 };
 
-static const int64_t type_size[] = {4, 8, 2, 2};
+static const int64_t type_size[] = {4, 8, 2, 2, 1, 1, 4};
 static const enum cpu_gemm_type type_sets[][3] = {
     {CPU_GEMM_F32, CPU_GEMM_F32, CPU_GEMM_F32},  {CPU_GEMM_F64, CPU_GEMM_F64, CPU_GEMM_F64},
     {CPU_GEMM_F16, CPU_GEMM_F16, CPU_GEMM_F16},  {CPU_GEMM_BF16, CPU_GEMM_BF16, CPU_GEMM_BF16},
