@@ -531,7 +531,6 @@ static const struct cpu_pairs_kernels *pairs_of(const struct cpu_gemm_desc *d,
 
 static void plan_choose_kernels(struct cpu_gemm_plan *plan, enum cpu_gemm_isa isa)
 {
-    const enum cpu_gemm_type type_c = plan->desc.type_c;
     const bool wide = plan->desc.type_a == CPU_GEMM_F64;
     plan->size = wide ? 8 : 4;
     plan->kernels = &cpu_gemm_base[wide];
@@ -546,12 +545,12 @@ static void plan_choose_kernels(struct cpu_gemm_plan *plan, enum cpu_gemm_isa is
 #endif
     plan->store_sums = plan->store_c = plan->kernels->store;
 #if defined(__x86_64__)
-    if (isa > CPU_GEMM_ISA_AVX512 && type_c == CPU_GEMM_BF16 && cpu_bf16_store()) {
+    if (isa > CPU_GEMM_ISA_AVX512 && plan->desc.type_c == CPU_GEMM_BF16 && cpu_bf16_store()) {
         plan->store_c = cpu_bf16_store();
     }
     if (cpu_gemm_is_integer(plan->desc.type_a)) {
         plan->store_sums = cpu_vnni_store;
-        plan->store_c = type_c == CPU_GEMM_I32 ? cpu_vnni_store : plan->store_c;
+        plan->store_c = plan->desc.type_c == CPU_GEMM_I32 ? cpu_vnni_store : plan->store_c;
     }
 #endif
 }
