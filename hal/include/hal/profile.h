@@ -40,6 +40,17 @@ HAL_API void hal_profile_group_end(hal_queue *queue);
 HAL_API void hal_profile_value(hal_queue *queue, const hal_range *range, hal_type type,
                                uint64_t number, const char *call);
 
+/* Dispatches of a kernel over this grid with these scalars do so many floating-point operations,
+ * which the profile compares with the device's rates (hal/peaks.h). Told before the first such
+ * dispatch is submitted; graphs and other queues may repeat it without another call.
+ *   operations       a multiply-add counts as two
+ *   type             of what is multiplied
+ *   on_matrix_units  not 0: matrix units do them
+ * Threads: any. Errors: none. */
+HAL_API void hal_profile_operations(const hal_kernel *kernel, const uint32_t grid[3],
+                                    const void *scalars, uint32_t scalar_bytes, double operations,
+                                    hal_type type, int on_matrix_units);
+
 #ifdef __cplusplus
 }
 #endif

@@ -28,10 +28,8 @@ void hal_dump_memory_allocated(const hal_event *event)
         free(memory);
         return;
     }
-    *memory = (hal_dump_memory){.device = event->device,
-                                .handle = event->memory,
-                                .id = ++last_id,
-                                .bytes = event->bytes};
+    *memory = (hal_dump_memory){
+        .device = event->device, .handle = event->memory, .id = ++last_id, .bytes = event->bytes};
 }
 
 /* Handles are reused: another kernel may have had this one. */
@@ -47,11 +45,11 @@ void hal_dump_kernel_compiled(const hal_event *event)
         }
     }
     hal_payload_free(&kernel->record);
-    *kernel = (hal_dump_kernel){
-        .device = event->device,
-        .handle = event->kernel->handle,
-        .id = ++last_id,
-        .scratch = event->source->gemm ? HAL_DUMP_GEMM_WORKSPACE : HAL_DUMP_NO_SCRATCH};
+    *kernel = (hal_dump_kernel){.device = event->device,
+                                .handle = event->kernel->handle,
+                                .id = ++last_id,
+                                .scratch = event->source->gemm ? HAL_DUMP_GEMM_WORKSPACE
+                                                               : HAL_DUMP_NO_SCRATCH};
     hal_payload_u64(&kernel->record, kernel->id);
     hal_dump_describe(&kernel->record, event->source);
 }

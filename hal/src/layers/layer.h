@@ -60,6 +60,11 @@ void hal_trace_queue_closing(hal_queue *queue);
  * (profile.c), and stays valid. */
 void hal_trace_kernel_operations(const hal_kernel *kernel, double operations, const char *unit);
 
+/* The same of dispatches over a grid with these scalars. */
+void hal_trace_dispatch_operations(const hal_kernel *kernel, const uint32_t grid[3],
+                                   const void *scalars, uint32_t scalar_bytes, double operations,
+                                   const char *unit);
+
 /* The group of lines of a device. Threads: any. */
 uint32_t hal_trace_device_group(hal_device *device);
 

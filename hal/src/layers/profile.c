@@ -131,17 +131,25 @@ void hal_profile_object_retired(hal_object_kind kind, const void *object)
     }
 }
 
-/* Types without a peak of their own count as BF16, whose matrix units multiply them. */
+/* The peak that products are compared with. Types without one of their own count as BF16 on matrix
+ * units, as F32 without them. */
+static const char *unit_of(hal_type type, bool on_matrix_units)
+{
+    if (!on_matrix_units || type == HAL_TYPE_F64) {
+        return type == HAL_TYPE_F64 ? "add f64" : "add f32";
+    }
+    return type == HAL_TYPE_F32   ? "matrix f32"
+           : type == HAL_TYPE_F16 ? "matrix f16"
+                                  : "matrix bf16";
+}
+
 void hal_profile_gemm_created(const hal_kernel *kernel, const hal_gemm_description *description)
 {
     const hal_gemm_description *d = description;
-    const char *unit = d->type_a == HAL_TYPE_F64 ? "add f64"
-                       : d->type_a == HAL_TYPE_F32
-                           ? (d->precision == HAL_GEMM_STRICT ? "add f32" : "matrix f32")
-                       : d->type_a == HAL_TYPE_F16 ? "matrix f16"
-                                                   : "matrix bf16";
+    const bool is_strict = d->type_a == HAL_TYPE_F32 && d->precision == HAL_GEMM_STRICT;
     const double count = (double)d->m * (double)d->n * (double)d->k;
-    hal_trace_kernel_operations(kernel, 2 * count * (d->batch > 1 ? d->batch : 1), unit);
+    hal_trace_kernel_operations(kernel, 2 * count * (d->batch > 1 ? d->batch : 1),
+                                unit_of(d->type_a, !is_strict));
 }
 
 void hal_profile_buffer_labelled(const hal_buffer *buffer, const char *label)
@@ -182,6 +190,17 @@ void hal_profile_value(hal_queue *queue, const hal_range *range, hal_type type, 
 {
     if (queue && range && range->buffer && name && hal_dump_has_calls()) {
         hal_dump_value_note(queue, range, type, number, name);
+    }
+}
+
+void hal_profile_operations(const hal_kernel *kernel, const uint32_t grid[3], const void *scalars,
+                            uint32_t scalar_bytes, double operations, hal_type type,
+                            int on_matrix_units)
+{
+    if (atomic_load_explicit(&is_on, memory_order_relaxed) && kernel && grid &&
+        (scalars || scalar_bytes == 0)) {
+        hal_trace_dispatch_operations(kernel, grid, scalars, scalar_bytes, operations,
+                                      unit_of(type, on_matrix_units != 0));
     }
 }
 

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #define NAME_BYTES 64
 
@@ -35,7 +36,7 @@ typedef struct batch_trace {
     uint32_t commands;
     uint32_t group;        /* of hal_profile_group_begin; 0: none */
     const char *kind;      /* of the first command */
-    double operations;     /* of a plugin's own product, else 0 */
+    double operations;     /* of a product, else 0 */
     const char *unit;      /* what does them, see hal_trace_kernel_operations */
     char name[NAME_BYTES]; /* of the kernel, or the kind of command */
 } batch_trace;
@@ -45,7 +46,14 @@ typedef struct known_kernel {
     char *name;
     double operations; /* of a dispatch; 0: not known */
     const char *unit;
+    uint64_t number; /* handles are reused, numbers are not */
 } known_kernel;
+
+/* What dispatches of a kernel over one grid with the same scalars do. */
+typedef struct known_dispatch {
+    double operations;
+    const char *unit;
+} known_dispatch;
 
 typedef struct hal_queue_trace {
     hal_trace_line line;         /* in the group of the device; queues are recycled */
@@ -63,6 +71,8 @@ typedef struct hal_queue_trace {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 HAL_FORK_GUARD(lock, HAL_FORK_LAYER)
 static hal_map known_kernels;
+static hal_map known_dispatches; /* by dispatch_key */
+static uint64_t last_number;
 static hal_map device_groups;
 static uint32_t last_group = HAL_TRACE_HOST;
 static uint32_t last_line;
@@ -171,6 +181,9 @@ static void kernel_put(const hal_kernel *kernel)
     pthread_mutex_lock(&lock);
     known_kernel *known = calloc(1, sizeof *known);
     known_kernel *earlier = hal_map_get(&known_kernels, hal_map_key(kernel->handle));
+    if (known) {
+        known->number = ++last_number;
+    }
     if (known && (known->name = strdup(kernel->names)) != NULL &&
         hal_map_put(&known_kernels, hal_map_key(kernel->handle), known)) {
         known = earlier;
@@ -193,16 +206,48 @@ void hal_trace_kernel_operations(const hal_kernel *kernel, double operations, co
     pthread_mutex_unlock(&lock);
 }
 
+static uint64_t dispatch_key(const known_kernel *kernel, const uint32_t grid[3],
+                             const void *scalars, uint32_t scalar_bytes)
+{
+    const uint64_t place = XXH3_64bits_withSeed(grid, 3 * sizeof *grid, kernel->number);
+    return XXH3_64bits_withSeed(scalar_bytes ? scalars : "", scalar_bytes, place) | 1;
+}
+
+void hal_trace_dispatch_operations(const hal_kernel *kernel, const uint32_t grid[3],
+                                   const void *scalars, uint32_t scalar_bytes, double operations,
+                                   const char *unit)
+{
+    pthread_mutex_lock(&lock);
+    const known_kernel *known = hal_map_get(&known_kernels, hal_map_key(kernel->handle));
+    const uint64_t key = known ? dispatch_key(known, grid, scalars, scalar_bytes) : 0;
+    known_dispatch *dispatch = known ? hal_map_get(&known_dispatches, key) : NULL;
+    if (known && !dispatch && (dispatch = malloc(sizeof *dispatch)) != NULL &&
+        !hal_map_put(&known_dispatches, key, dispatch)) {
+        free(dispatch);
+        dispatch = NULL;
+    }
+    if (dispatch) {
+        *dispatch = (known_dispatch){operations, unit};
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 /* What a batch of one command computes. */
 static void batch_operations(const hal_recording *recording, batch_trace *batch)
 {
+    const hal_command *command = recording->command_count == 1 ? recording->commands : NULL;
     pthread_mutex_lock(&lock);
-    const known_kernel *known =
-        recording->command_count == 1 && recording->commands[0].kernel
-            ? hal_map_get(&known_kernels, hal_map_key(recording->commands[0].kernel))
-            : NULL;
-    batch->operations = known ? known->operations : 0;
-    batch->unit = known ? known->unit : NULL;
+    const known_kernel *known = command && command->kernel
+                                    ? hal_map_get(&known_kernels, hal_map_key(command->kernel))
+                                    : NULL;
+    const known_dispatch *dispatch =
+        known ? hal_map_get(&known_dispatches,
+                            dispatch_key(known, command->grid,
+                                         recording->scalars + command->scalar_first,
+                                         command->scalar_bytes))
+              : NULL;
+    batch->operations = dispatch ? dispatch->operations : known ? known->operations : 0;
+    batch->unit = dispatch ? dispatch->unit : known ? known->unit : NULL;
     pthread_mutex_unlock(&lock);
 }
 
@@ -351,7 +396,9 @@ static void trace_after(const hal_event *event, hal_status status)
         pthread_mutex_unlock(&queue_lock);
         break;
     }
-    default:
+    case HAL_EVENT_DESTROY:
+        break;
+    case HAL_EVENT_WAIT:
         if (event->timeout_ns > 0) {
             hal_trace_slice(hal_trace_thread(), "wait", failed ? "wait failed" : "wait",
                             event->begin_ns, now, "\"point\":%" PRIu64, event->value);

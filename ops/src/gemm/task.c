@@ -6,6 +6,8 @@
 #include "tensor/dispatch.h"
 #include "tensor/kernel_cache.h"
 
+#include <hal/profile.h>
+
 #include <stddef.h>
 #include <string.h>
 
@@ -596,6 +598,20 @@ hal_status ops_gemm_task_find_kernel(ops_context *context, ops_gemm_task *t, ops
     return ops_cache_get(context, &key, "gemm", emit_task, t, entry);
 }
 
+/* Tells the profile what a dispatch multiplies: `rows` from row_first on, for all of the grid's
+ * batch, which of parts of k is one product. */
+static void task_profile(const ops_gemm_task *t, const ops_entry *entry, const uint32_t grid[3],
+                         uint32_t rows, const ops_block *block)
+{
+    const uint32_t rest = t->work.m - t->work.row_first;
+    const double steps = t->key.split_k ? t->k_all : (double)t->work.k * grid[2];
+    const double count = (double)(rows < rest ? rows : rest) * t->work.n * steps;
+    if (hal_profile_is_on() && !t->key.reduce_partials) {
+        hal_profile_operations(entry->kernel, grid, block->bytes, ops_block_size(block), 2 * count,
+                               t->key.type_ab, t->key.tiles.matrix);
+    }
+}
+
 /* Records one dispatch, or several where rows or batches exceed the grid. */
 hal_status ops_gemm_task_record(ops_context *context, ops_gemm_task *t, const ops_entry *entry,
                                 ops_product_dispatch *kept)
@@ -628,6 +644,7 @@ hal_status ops_gemm_task_record(ops_context *context, ops_gemm_task *t, const op
                 ops_product_dispatch_set(kept, entry->kernel, grid, t->bindings.ranges,
                                          t->bindings.count, block.bytes, ops_block_size(&block));
             }
+            task_profile(t, entry, grid, grid[1] * block_m, &block);
             HAL_TRY(ops_dispatch(context, entry, grid, &t->bindings, &block));
         }
     }

@@ -77,6 +77,12 @@ TEST(a_page_has_what_only_it_shows)
     assert_ok(mock_dispatch(queue, kernel, a, b));
     hal_profile_group_end(queue);
     assert_ok(mock_dispatch(queue, kernel, a, b));
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+    const uint32_t grid[3] = {1, 1, 1};
+    const int32_t scalars[2] = {1, 0};
+    hal_profile_operations(kernel, grid, &scalars[0], sizeof *scalars, 11, HAL_TYPE_F16, 1);
+    hal_profile_operations(kernel, grid, &scalars[1], sizeof *scalars, 1234567, HAL_TYPE_F16, 0);
+    assert_ok(mock_dispatch(queue, kernel, a, b));
     assert_ok(hal_queue_read(queue, b, 0, sizeof bytes, bytes));
     hal_kernel_release(kernel);
     hal_buffer_release(a);
@@ -87,9 +93,11 @@ TEST(a_page_has_what_only_it_shows)
 
     read_page();
     assert_int_equal(count("\"name\":\"shift\",\"cat\":\"device\"", "\"group\":1"), 2);
-    assert_int_equal(count("\"name\":\"shift\",\"cat\":\"device\"", "\"group\":0"), 1);
-    assert_int_equal(count("\"name\":\"shift\",\"cat\":\"device\"", "\"bytes\":8192"), 3);
-    assert_int_equal(count("\"name\":\"shift\",\"cat\":\"device\"", "\"kind\":\"kernel\""), 3);
+    assert_int_equal(count("\"name\":\"shift\",\"cat\":\"device\"", "\"group\":0"), 2);
+    assert_int_equal(count("\"name\":\"shift\",\"cat\":\"device\"", "\"bytes\":8192"), 4);
+    assert_int_equal(count("\"name\":\"shift\",\"cat\":\"device\"", "\"kind\":\"kernel\""), 4);
+    assert_int_equal(count("\"operations\":1234567", "\"unit\":\"add f32\""), 1);
+    assert_int_equal(count("\"operations\":11,", ""), 0);
     assert_int_equal(count("\"add tanh\"", "\"detail\":\"the program \\\"asks\\\"\""), 1);
     assert_int_equal(count("\"cat\":\"transfer\"", "\"write\""), 1);
     assert_int_equal(count("\"cat\":\"transfer\"", "\"bytes\":4096"), 2);
