@@ -131,8 +131,12 @@ class Device:
         self._context.wait()
 
     def info(self):
-        """Properties of the device, a dict: name, driver, kind, memory in bytes, dtypes."""
+        """Properties of the device, a dict: name, driver, kind, memory in bytes, dtypes. ``quirks``
+        has lines of what hal found wrong in the driver; ``plugin_quirks`` lists what the plugin
+        knows of it as dicts: ``name``, ``reason``, and ``active``, False where a variable of the
+        environment turned it off."""
         facts = self._context.info()
+        facts["plugin_quirks"] = _core.quirks(self.name)
         facts["dtypes"] = [d.name for d in self._dtypes()]
         return facts
 
@@ -207,8 +211,17 @@ def devices():
 
 
 def info():
-    """What the machine has, a dict: plugins with their devices, why one is missing, the choice."""
-    return _core.registry()
+    """What the machine has, a dict: plugins with their devices, why one is missing, the choice.
+    Opens each device for its ``plugin_quirks``, as in ``Device.info()``; a device that does not
+    open has none and its ``message`` says why."""
+    found = _core.registry()
+    for plugin in found["plugins"]:
+        for index, device in enumerate(plugin["devices"]):
+            try:
+                device["plugin_quirks"] = _core.quirks(f"{plugin['name']}:{index}")
+            except Error as error:
+                device["plugin_quirks"], device["message"] = [], str(error)
+    return found
 
 
 def conformance(device=None, *, level="core", filter=None, quick=True, timeout=None):

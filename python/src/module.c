@@ -69,9 +69,42 @@ static PyObject *module_registry(PyObject *module, PyObject *unused)
     return result;
 }
 
+/* (selection): the quirks of a device's driver that its plugin knows, a list of dicts. */
+static PyObject *module_quirks(PyObject *module, PyObject *selection)
+{
+    (void)module;
+    PyObject *text = PyUnicode_AsUTF8String(selection);
+    const char *name = text ? PyBytes_AsString(text) : NULL;
+    if (!name) {
+        Py_XDECREF(text);
+        return NULL;
+    }
+    hal_device *device = NULL;
+    hal_status status = HAL_OK;
+    Py_BEGIN_ALLOW_THREADS status = hal_device_open(name, &device);
+    Py_END_ALLOW_THREADS Py_DECREF(text);
+    if (status != HAL_OK) {
+        return core_raise(status);
+    }
+    PyObject *quirks = PyList_New(0);
+    hal_quirk quirk = {.size = sizeof quirk};
+    for (uint32_t i = 0; quirks && hal_device_get_quirk(device, i, &quirk) == HAL_OK; i++) {
+        PyObject *entry =
+            Py_BuildValue("{s:s,s:N,s:s}", "name", quirk.name, "active",
+                          PyBool_FromLong((long)quirk.is_active), "reason", quirk.reason);
+        if (!entry || PyList_Append(quirks, entry) != 0) {
+            Py_CLEAR(quirks);
+        }
+        Py_XDECREF(entry);
+    }
+    hal_device_release(device);
+    return quirks;
+}
+
 static PyMethodDef module_methods[] = {
     {"set_hooks", module_set_hooks, METH_VARARGS, "(binary, error, dtypes)"},
     {"registry", module_registry, METH_NOARGS, "What hal's registry finds."},
+    {"quirks", module_quirks, METH_O, "(selection): what the plugin knows of the driver."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -25,6 +25,34 @@ def test_info():
     assert "float32" in hx.Device("cpu").info()["dtypes"]
 
 
+QUIRKS = """import halyard as hx
+for plugin in hx.info()["plugins"]:
+    for index, device in enumerate(plugin["devices"]):
+        name = f"{plugin['name']}:{index}"
+        if not device.get("message"):
+            assert hx.Device(name).info()["plugin_quirks"] == device["plugin_quirks"]
+        for quirk in device["plugin_quirks"]:
+            print(plugin["name"], quirk["name"], quirk["active"], bool(quirk["reason"]))
+"""
+
+
+def test_quirks_of_drivers():
+    def quirks(off):
+        ran = subprocess.run([sys.executable, "-c", QUIRKS], capture_output=True, text=True,
+                             env=dict(os.environ, HAL_OPENCL_QUIRKS=off))
+        assert ran.returncode == 0, ran.stderr
+        return [line.split() for line in ran.stdout.splitlines()]
+    found = quirks("")
+    assert not any(plugin == "cpu" for plugin, *_ in found)
+    known = [quirk for quirk in found if quirk[0] == "opencl"]
+    if not known:
+        pytest.skip("no driver with a known quirk")
+    assert all(quirk[2:] == ["True", "True"] for quirk in known)
+    names = {quirk[1] for quirk in known}
+    off = [quirk for quirk in quirks(",".join("-" + name for name in names)) if quirk[0] == "opencl"]
+    assert off == [[*quirk[:2], "False", "True"] for quirk in known]
+
+
 INTERRUPTED = """
 import os, signal, threading
 import halyard as hx
