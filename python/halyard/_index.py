@@ -56,12 +56,6 @@ def take_along_axis(x, indices, /, *, axis=-1):
     return _core.take_along_axis(axis, _core.broadcast(x, wide), index)
 
 
-def _axis_indices(context, shape, axis):
-    """0, 1, ... along an axis of a shape of that rank."""
-    return _core.reshape(indices(context, shape[axis]),
-                         [shape[i] if i == axis else 1 for i in range(len(shape))])
-
-
 def nonzero(x, /):
     """The indices of the elements that are not 0, one int64 array for each axis. Waits for x."""
     if x.ndim == 0:
@@ -88,12 +82,12 @@ def _unravel(flat, shape):
 # ---- Keys ----
 
 class Selection:
-    """A key in parts: one slice or number for each axis of x, and the shape of the result."""
+    """A key that the extension takes: ints, slices, None and ..., with the shape of the result."""
 
     def __init__(self, x, key):
-        self.slices = []  # (axis, start, count, step) of axes that are not whole
-        self.shape = []   # of the result
-        self.dropped = []
+        self.key = tuple(part if part is None or part is Ellipsis or isinstance(part, slice)
+                         else _as_int(part) for part in key)
+        self.shape = []
         ellipsis = sum(1 for part in key if part is Ellipsis)
         if ellipsis > 1:
             raise IndexError("expected at most one ellipsis")
@@ -101,61 +95,46 @@ class Selection:
         if given > x.ndim:
             raise IndexError(f"expected at most {x.ndim} indices, got {given}")
         axis = 0
-        for part in key if ellipsis else tuple(key) + (Ellipsis,):
+        for part in self.key if ellipsis else self.key + (Ellipsis,):
             if part is None:
                 self.shape.append(1)
             elif part is Ellipsis:
-                for _ in range(x.ndim - given):
-                    self.shape.append(x.shape[axis])
-                    axis += 1
+                self.shape += x.shape[axis:axis + x.ndim - given]
+                axis += x.ndim - given
             else:
-                self._add(part, axis, x.shape[axis])
+                length = x.shape[axis]
+                if isinstance(part, slice):
+                    self.shape.append(len(range(*part.indices(length))))
+                elif not -length <= part < length:
+                    raise IndexError(f"index {part} is out of bounds for axis {axis} of length "
+                                     f"{length}")
                 axis += 1
+        if len(self.shape) > 8 - dt.is_complex(x.dtype):
+            raise IndexError(f"expected at most 8 axes, got {len(self.shape)}")
 
-    def _add(self, part, axis, length):
-        if isinstance(part, slice):
-            start, stop, step = part.indices(length)
-            count = len(range(start, stop, step))
-            if count != length or step != 1:
-                self.slices.append((axis, start if count else 0, count, step))
-            self.shape.append(count)
-            return
-        try:
-            index = _operator.index(part)
-        except TypeError:
-            raise IndexError("expected an int, a slice, None, an ellipsis or an array as index, "
-                             f"got {part!r}") from None
-        if not -length <= index < length:
-            raise IndexError(f"index {index} is out of bounds for axis {axis} of length {length}")
-        self.slices.append((axis, index + length if index < 0 else index, 1, 1))
-        self.dropped.append(axis)
+
+def _as_int(part):
+    try:
+        return _operator.index(part)
+    except TypeError:
+        raise IndexError("expected an int, a slice, None, an ellipsis or an array as index, "
+                         f"got {part!r}") from None
 
 
 def getitem(x, key):
     """x[key]: numbers, slices, None and ... give a view; a bool array, or integer arrays with
     numbers, give a copy."""
-    if type(key) is int:
-        if not x.ndim:
-            raise IndexError("expected no index of an array of rank 0")
-        shape = x.shape
-        length = shape[0]
-        if not -length <= key < length:
-            raise IndexError(f"index {key} is out of bounds for axis 0 of length {length}")
-        part = _core.slice(x, 0, key + length if key < 0 else key, 1, 1)
-        return _core.reshape(part, shape[1:])
-    made = _core.quick_slice(x, key)
+    made = _core.key_get(x, key)
     if made is not None:
         return made
     parts = key if isinstance(key, tuple) else (key,)
     if any(isinstance(part, (Array, bool, list)) for part in parts):
         return _get_by_arrays(x, parts)
     selection = Selection(x, parts)
-    made = x
-    for axis, start, count, step in selection.slices:
-        made = _core.slice(made, axis, start, count, step)
-    if made.shape != tuple(selection.shape):
-        made = _core.reshape(made, selection.shape)
-    return _share(x) if made is x else made
+    if 0 in selection.shape:
+        return filled(x._context, x.dtype, selection.shape, 0)
+    made = _core.key_get(x, selection.key)
+    return _share(x) if made is None else made
 
 
 def _as_index(x, part):
@@ -180,12 +159,14 @@ def _get_by_arrays(x, parts):
     x, order, coordinates, shape = _points(x, parts)
     rest = x.shape[len(coordinates):]
     if 0 in shape or 0 in rest:
-        return filled(x._context, x.dtype, shape + rest, 0)
-    if x.size == 0:
+        made = filled(x._context, x.dtype, shape + rest, 0)
+    elif x.size == 0:
         raise IndexError("an index is out of bounds for an axis of length 0")
-    joined = _core.reshape(x, (-1 if not rest else _product(x.shape[:len(coordinates)]),) + rest)
-    place = _flat_place(coordinates, x.shape, shape)
-    made = _core.reshape(_core.gather(0, joined, place), shape + rest)
+    else:
+        rows = _product(x.shape[:len(coordinates)])
+        place = _flat_place(coordinates, x.shape, shape)
+        made = _core.gather(0, _core.reshape(x, (rows,) + rest), place)
+        made = _core.reshape(made, shape + rest)
     return made if order is None else _core.permute(made, order(len(shape), made.ndim))
 
 
@@ -253,6 +234,8 @@ def _check_mask(x, mask):
 
 def setitem(x, key, value):
     """x[key] = value: the elements of x change; arrays that were made of x before do not."""
+    if _core.key_set(x, key, value):
+        return
     if not isinstance(value, (Array, int, float, complex)):
         value = asarray(value, device=x.device)
     if not isinstance(value, Array):
@@ -274,43 +257,25 @@ def setitem(x, key, value):
         else:
             _core.assign(x, _set_by_arrays(x, parts, value))
             return
-    _core.assign(x, _set_by_slices(x, Selection(x, parts), value))
+    _set_by_slices(x, Selection(x, parts), value)
+
+
+def _fitting(value, shape):
+    """The value without leading axes of length 1 that the shape, to which it is broadcast, lacks."""
+    lead = value.ndim - len(shape)
+    if lead > 0 and all(n == 1 for n in value.shape[:lead]):
+        value = _core.reshape(value, value.shape[lead:])
+    if value.ndim > len(shape) or any(n not in (1, m) for n, m in
+                                      zip(reversed(value.shape), reversed(shape))):
+        raise ValueError(f"the shape {value.shape} does not fit {shape}")
+    return value
 
 
 def _set_by_slices(x, selection, value):
     shape = tuple(selection.shape)
-    lead = value.ndim - len(shape)
-    if lead > 0:  # leading axes of length 1 may be dropped
-        if any(n != 1 for n in value.shape[:lead]):
-            raise ValueError(f"the shape {value.shape} does not fit {shape}")
-        value = _core.reshape(value, value.shape[lead:])
-    if broadcast_shapes(value.shape, shape) != shape:
-        raise ValueError(f"the shape {value.shape} does not fit {shape}")
-    if 0 in shape:
-        return x
-    counts = list(x.shape)
-    for axis, _, count, _ in selection.slices:
-        counts[axis] = count
-    value = _core.reshape(_core.broadcast(value, shape), counts) if value.size > 1 else \
-        _core.reshape(value, (1,) * x.ndim)
-    mask = None
-    for axis, start, count, step in selection.slices:
-        if count == x.shape[axis] and step == 1:
-            continue
-        place = _axis_indices(x._context, x.shape, axis) - start
-        if step < 0:
-            place, step = -place, -step
-        part = (place >= 0) & (place < count * step)
-        if step > 1:
-            part = part & (place % step == 0)
-            place = place // step
-        mask = part if mask is None else mask & part
-        if value.shape[axis] > 1:
-            flat = _core.reshape(place, (x.shape[axis],))
-            value = _core.gather(axis, value, flat)
-    if mask is None:
-        return _share(_core.broadcast(value, x.shape))
-    return _core.where(mask, value, x)
+    value = _fitting(value, shape)
+    if 0 not in shape and not _core.key_set(x, selection.key, value):
+        raise ValueError(f"the value is on {value.device}, the array on {x.device}")
 
 
 def _set_by_arrays(x, parts, value):
@@ -325,18 +290,15 @@ def _set_by_arrays(x, parts, value):
             return _core.where(_core.broadcast(wide, x.shape), value, x)
         place, lead, shape = _core.nonzero(mask), mask.ndim, None
         return _scatter(x, place, lead, (place.size,), rest, value)
-    x_moved, order, coordinates, shape = _points(x, parts)
-    if order is not None or x_moved.shape != x.shape or any(
-            not isinstance(p, (int, Array)) for p in parts):
-        raise IndexError("assignment takes arrays as the first indices, without slices")
-    place = _flat_place(coordinates, x.shape, shape)
-    return _scatter(x, place, len(coordinates), shape, x.shape[len(coordinates):], value)
+    # The key selects among the numbers of the elements; those of indices out of range are -1.
+    numbers = _core.reshape(indices(x._context, x.size) + 1, x.shape)
+    place = getitem(numbers, parts) - 1
+    return _scatter(x, _core.reshape(place, (place.size,)), x.ndim, place.shape, (), value)
 
 
 def _scatter(x, place, lead, shape, rest, value):
     """x whose rows `place`, flat over the first `lead` axes, are those of `value`."""
-    if broadcast_shapes(value.shape, shape + rest) != shape + rest:
-        raise ValueError(f"the shape {value.shape} does not fit {shape + rest}")
+    value = _fitting(value, shape + rest)
     rows = _product(x.shape[:lead])
     if place.size == 0 or x.size == 0:
         return x

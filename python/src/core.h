@@ -112,6 +112,7 @@ bool core_array_ready(PyObject *module);
 bool core_context_ready(PyObject *module);
 
 extern PyMethodDef core_operation_methods[], core_host_methods[], core_dlpack_methods[],
-    core_linalg_methods[], core_graph_methods[], core_quick_methods[], core_complex_methods[];
+    core_linalg_methods[], core_graph_methods[], core_quick_methods[], core_key_methods[],
+    core_complex_methods[];
 
 #endif

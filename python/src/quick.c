@@ -137,55 +137,6 @@ static PyObject *quick_transpose(PyObject *module, PyObject *const *arguments, P
     return core_wrap_like(x, ops_array_permute(x->array, axes));
 }
 
-/* Takes a part of an axis. False where it is no slice; `made` is the array so far, of which the
- * caller has a reference, or x. */
-static bool slice_take(PyObject *part, ops_array *x, ops_array **made, int32_t axis)
-{
-    Py_ssize_t start, stop, step;
-    if (!PySlice_Check(part) || PySlice_Unpack(part, &start, &stop, &step) != 0) {
-        PyErr_Clear();
-        return false;
-    }
-    const int64_t length = ops_array_get_length(x, axis);
-    const Py_ssize_t taken = PySlice_AdjustIndices((Py_ssize_t)length, &start, &stop, step);
-    if (taken == 0) {
-        return false;
-    }
-    if (taken != length || step != 1) {
-        ops_array *next = ops_array_slice(*made, axis, start, taken, step);
-        if (*made != x) {
-            ops_array_release(*made);
-        }
-        *made = next;
-    }
-    return *made != NULL;
-}
-
-/* (x, key): a slice, or a tuple of slices, that takes something and leaves something */
-static PyObject *quick_slice(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
-{
-    (void)module;
-    if (count != 2 || Py_TYPE(arguments[0]) != core_array_type) {
-        Py_RETURN_NONE;
-    }
-    array_object *x = (array_object *)arguments[0];
-    PyObject *key = arguments[1];
-    const bool is_tuple = PyTuple_CheckExact(key);
-    const Py_ssize_t parts = is_tuple ? PyTuple_Size(key) : 1;
-    ops_array *made = x->array;
-    bool taken = parts <= (Py_ssize_t)core_rank(x);
-    for (Py_ssize_t i = 0; taken && i < parts; i++) {
-        taken = slice_take(is_tuple ? PyTuple_GetItem(key, i) : key, x->array, &made, (int32_t)i);
-    }
-    if (taken && made != x->array) {
-        return core_wrap_like(x, made);
-    }
-    if (made != x->array) {
-        ops_array_release(made);
-    }
-    Py_RETURN_NONE;
-}
-
 #define QUICK(name, text)                                                        \
     {                                                                            \
 #name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, text " or None" \
@@ -197,6 +148,5 @@ PyMethodDef core_quick_methods[] = {
     QUICK(quick_where, "(condition, x, y):"),
     QUICK(quick_reduce, "(reduction, x, axis, keepdims):"),
     QUICK(quick_transpose, "(x):"),
-    QUICK(quick_slice, "(x, key):"),
     {NULL, NULL, 0, NULL},
 };
