@@ -30,6 +30,26 @@ from . import linalg
 
 newaxis = None
 
+# Names of NumPy that the standard replaced.
+_NUMPY = {
+    "absolute": "abs", "allclose": "all(abs(x - y) <= ...)", "amax": "max", "amin": "min",
+    "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
+    "arctan2": "atan2", "arctanh": "atanh", "array": "asarray", "concatenate": "concat",
+    "cumprod": "cumulative_prod", "cumsum": "cumulative_sum", "dot": "matmul or vecdot",
+    "float_power": "pow", "hstack": "concat(..., axis=1)", "invert": "bitwise_invert",
+    "left_shift": "bitwise_left_shift", "mod": "remainder", "ndarray": "Array",
+    "norm": "linalg.vector_norm or matrix_norm", "outer": "linalg.outer", "power": "pow",
+    "random": "random_normal and random_uniform", "ravel": "reshape(x, (-1,))",
+    "right_shift": "bitwise_right_shift", "rint": "round", "swapaxes": "permute_dims",
+    "transpose": "permute_dims", "unique": "unique_values", "vstack": "concat(..., axis=0)",
+}
+
+
+def __getattr__(name):
+    hint = f"; the name here is {_NUMPY[name]}" if name in _NUMPY else ""
+    raise AttributeError(f"module 'halyard' has no attribute {name!r}{hint}")
+
+
 __array_api_version__ = "2025.12"
 __version__ = "0.1.0"
 

@@ -4,11 +4,12 @@ from . import _dtypes as dt
 from ._core import Array
 from ._create import asarray, astype, cast, item, to_device, tolist, wide
 from ._device import Error, make_error
-from ._elementwise import hook
+from ._elementwise import clip, hook
 from ._format import array_repr, array_str
 from ._index import getitem, setitem
-from ._move import matrix_transpose
-from ._reduce import all as all_of, any as any_of, max, mean, min, prod, std, sum, var
+from ._move import matrix_transpose, reshape
+from ._reduce import all as all_of, any as any_of, argmax, argmin, max, mean, min, prod, std, sum
+from ._reduce import var
 
 __all__ = ["Array", "evaluate"]
 
@@ -27,6 +28,9 @@ def evaluate(*arrays):
 
 
 def _bool(self):
+    if self.size != 1:
+        raise TypeError(f"an array of the shape {self.shape} is not true or false: use any(x) or "
+                        "all(x), and &, | and ~ instead of and, or and not")
     return bool(item(self))
 
 
@@ -143,6 +147,21 @@ def _unpickled(name, shape, data):
     return cast(_core.from_buffer(context_of(None), stored._type, shape, data), dtype)
 
 
+def _reshape(self, *shape):
+    """x with another shape of as many elements, given as a tuple or as lengths; one may be -1."""
+    return reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+
+
+def _flatten(self):
+    """The elements with one axis, row by row."""
+    return reshape(self, (-1,))
+
+
+def _copy(self):
+    """An array of the same elements that assignment to x does not change."""
+    return asarray(self, copy=True)
+
+
 def _method(function):
     def method(self, *arguments, **names):
         return function(self, *arguments, **names)
@@ -161,7 +180,10 @@ _METHODS = {
     "T": property(_transpose, doc="A view of a matrix with its axes exchanged."),
     "mT": property(matrix_transpose, doc="A view with the last two axes exchanged."),
     "sum": sum, "mean": mean, "max": max, "min": min, "prod": prod, "std": std, "var": var,
-    "all": all_of, "any": any_of, "__array_priority__": 1000.0,
+    "all": all_of, "any": any_of, "argmax": argmax, "argmin": argmin, "clip": clip,
+    "reshape": _reshape, "flatten": _flatten, "copy": _copy,
+    "nbytes": property(lambda self: self.size * self.dtype.itemsize, doc="Bytes of the elements."),
+    "__array_priority__": 1000.0,
     "__dlpack_c_exchange_api__": _core.dlpack_table(),
 }
 for _name, _value in _METHODS.items():

@@ -99,7 +99,8 @@ def is_signed(dtype):
 
 
 def dtype_of(x):
-    return x if isinstance(x, DType) else x.dtype
+    """The dtype of an array, or that which as_dtype finds."""
+    return as_dtype(x) if isinstance(x, (DType, str, type)) else x.dtype
 
 
 def as_dtype(dtype):
@@ -201,8 +202,9 @@ def result_type(*arrays_and_dtypes):
 
 def can_cast(from_, to, /):
     """Whether every value of ``from_`` (a dtype or array) is one of ``to`` by promotion."""
+    from_, to = dtype_of(from_), as_dtype(to)
     try:
-        return promote(dtype_of(from_), to) is to
+        return promote(from_, to) is to
     except TypeError:
         return False
 

@@ -1,11 +1,12 @@
 """The standard's elementwise functions, on top of those of ops. What ops lacks is composed of what
 it has; fusion makes one kernel of the parts."""
 import math as _math
+from sys import modules as _modules
 
 from . import _core
 from . import _dtypes as dt
 from ._core import Array
-from ._create import cast, filled, full, like, scalar, _share
+from ._create import asarray, cast, filled, full, like, scalar, _share
 
 BINARY, UNARY, COMPLEX = _core.BINARY, _core.UNARY, _core.COMPLEX
 
@@ -33,7 +34,8 @@ def binary(name, x, y):
 
 
 def _refuse(function, x, wanted):
-    raise TypeError(f"{function}: expected {wanted}, got an array of {x.dtype}")
+    hint = "; use astype(x, float32)" if wanted == "floats" else ""
+    raise TypeError(f"{function}: expected {wanted}, got an array of {x.dtype}{hint}")
 
 
 def check_array(function, x):
@@ -544,8 +546,20 @@ def where(condition, x1, x2, /):
     return _core.where(_truth("where", condition), x1, x2)
 
 
+def _from_numpy(operand, device):
+    """The array of a NumPy array, the Python number of a NumPy scalar, or the operand itself."""
+    numpy = _modules.get("numpy")
+    if numpy and isinstance(operand, numpy.generic):
+        return operand.item()
+    if numpy and isinstance(operand, numpy.ndarray) and operand.dtype.kind in "biufc":
+        return asarray(operand, device=device)
+    return operand
+
+
 def hook(name, x, y):
     """What the operators of Array call for operands that need conversion."""
+    device = (x if isinstance(x, Array) else y).device
+    x, y = _from_numpy(x, device), _from_numpy(y, device)
     for operand in (x, y):
         if not isinstance(operand, (Array, _bool, int, float, complex)):
             return NotImplemented

@@ -22,8 +22,10 @@ def wrapped(index, length):
 
 
 def take(x, indices, /, *, axis=None):
-    """The elements of x along ``axis`` at ``indices`` (integers of rank 1 or 0). An index out of
-    range gives 0."""
+    """The elements of x along ``axis`` at ``indices`` (integers of rank 1 or 0, or a list). An
+    index out of range gives 0."""
+    if not isinstance(indices, Array):
+        indices = asarray(indices, device=x.device)
     if axis is None:
         if x.ndim != 1:
             raise ValueError(f"take: axis: expected an axis for an array of rank {x.ndim}")
@@ -246,7 +248,8 @@ def setitem(x, key, value):
         value = scalar(x._context, x.dtype, value)
     elif value._type != x._type:
         if dt.promote(x.dtype, value.dtype) is not x.dtype:
-            raise TypeError(f"an array of {value.dtype} does not go into one of {x.dtype}")
+            raise TypeError(f"an array of {value.dtype} does not go into one of {x.dtype}; use "
+                            f"astype(value, {x.dtype.name})")
         value = cast(value, x.dtype)
     parts = key if isinstance(key, tuple) else (key,)
     if any(isinstance(part, (Array, bool, list)) for part in parts):

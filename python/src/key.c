@@ -1,6 +1,6 @@
 /* Keys of ints, slices, None and one ellipsis: x[key], and x[key] = value in the memory of x. The
- * functions return None for other keys, for keys that take nothing or are wrong, and where the value
- * needs conversion: halyard/_index.py does those, and raises the errors. */
+ * functions return None for other keys, for keys that take nothing or are wrong, and where the
+ * value needs conversion: halyard/_index.py does those, and raises the errors. */
 #include "core.h"
 
 #include <string.h>

@@ -87,6 +87,43 @@ def test_loop_of_assignments_writes_in_place():
         assert grown < x.size * 4
 
 
+def test_idioms_of_numpy():
+    x = hx.reshape(hx.arange(6.0), (2, 3))
+    assert x.reshape(3, 2).tolist() == x.reshape((3, -1)).tolist() == [[0, 1], [2, 3], [4, 5]]
+    copy = x.copy()
+    copy[0] = 9
+    assert x.flatten().tolist() == [0, 1, 2, 3, 4, 5] and copy.max() == 9 and x.nbytes == 24
+    assert x.argmax() == 5 and x.argmin(axis=1).tolist() == [0, 0]
+    assert x.clip(1, 4).sum() == 15
+    assert hx.take(x, [2, 0], axis=1).tolist() == [[2, 0], [5, 3]]
+    assert hx.finfo("float32").bits == 32 and hx.iinfo("int8").max == 127
+    assert hx.can_cast("int8", "int16") and not hx.can_cast(numpy.int64, "int32")
+
+
+def test_operands_of_numpy():
+    x, a = hx.asarray([1.0, 2.0]), numpy.asarray([10, 20], numpy.float32)
+    for made in (x + a, a + x, numpy.float32(10) * x, x * numpy.int64(10), a @ hx.eye(2), x < a):
+        assert isinstance(made, hx.Array) and made.shape == (2,)
+    assert (a - x).tolist() == [9, 18] and (numpy.float32(8) / x).tolist() == [8, 4]
+    assert (x * numpy.float32(3)).dtype is hx.float32 and (a == x).tolist() == [False, False]
+    x += a
+    assert x.tolist() == [11, 22]
+    with pytest.raises(TypeError):
+        x + numpy.asarray(["a", "b"])
+
+
+def test_messages_say_what_to_use():
+    x = hx.zeros((2, 3))
+    for error, text, function in (
+            (TypeError, r"any\(x\)", lambda: bool(x)),
+            (TypeError, "astype", lambda: hx.exp(hx.arange(3))),
+            (AttributeError, "concat", lambda: hx.concatenate([x, x])),
+            (AttributeError, "'no_such'$", lambda: hx.no_such),
+            (TypeError, r"astype\(value, float32\)", lambda: x.__setitem__(0, numpy.ones(3)))):
+        with pytest.raises(error, match=text):
+            function()
+
+
 def test_assignments_that_do_not_fit():
     x = hx.zeros((2, 3))
     for key, value in ((0, hx.ones(2)), ((slice(None), 1), hx.ones(3)), ([0, 1], hx.ones((3, 3))),
