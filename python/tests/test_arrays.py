@@ -5,6 +5,7 @@ import operator
 import pathlib
 import pickle
 import re
+import time
 
 import pytest
 
@@ -197,10 +198,13 @@ def test_chains_become_one_kernel():
     device = hx.default_device()
     x = hx.asarray([0.5, 1.0, 2.0])
     hx.evaluate(x)
-    before = device.statistics()["kernels"]
-    y = hx.tanh(x * x + 1.0)
-    hx.evaluate(y)
-    assert device.statistics()["kernels"] == before + 1
+    deadline, kernels = time.monotonic() + 60, 3
+    while kernels != 1 and time.monotonic() < deadline:  # it may be compiled in the background
+        before = device.statistics()["kernels"]
+        y = hx.tanh(x * x + 1.0)
+        hx.evaluate(y)
+        kernels = device.statistics()["kernels"] - before
+    assert kernels == 1
 
 
 def test_memory_is_flat():

@@ -52,7 +52,11 @@ static inline math_exp_parts_f64 math_exp_reduce_f64(MATH_CONTEXT, MATH_F64 x)
 
 static inline MATH_F64 math_exp_f64(MATH_CONTEXT, MATH_F64 x)
 {
-    MATH_F64 held = math_clamp_f64(MATH_PASS, x, -746.0, 710.0);
+    MATH_F64 zero = MATH_CONST_F64(0.0);
+    MATH_BOOL is_zero = MATH_LT(x, MATH_CONST_F64(-746.0)); /* chosen, as an underflow is slow */
+    MATH_F64 highest = MATH_CONST_F64(710.0);
+    MATH_F64 held = MATH_SELECT(is_zero, zero, x);
+    held = MATH_SELECT(MATH_GT(x, highest), highest, held);
     math_exp_parts_f64 parts = math_exp_reduce_f64(MATH_PASS, held);
     MATH_F64 r = parts.r;
     MATH_F64 p = MATH_CONST_F64(0x1.ad937209d2824p-26);
@@ -67,7 +71,8 @@ static inline MATH_F64 math_exp_f64(MATH_CONTEXT, MATH_F64 x)
     p = MATH_FMA_F64(p, r, MATH_CONST_F64(0x1.000000000000ap-1));
     p = MATH_FMA_F64(p, r, MATH_CONST_F64(1.0));
     p = MATH_FMA_F64(p, r, MATH_CONST_F64(1.0));
-    return math_scale_f64(MATH_PASS, p, parts.biased);
+    MATH_F64 result = math_scale_f64(MATH_PASS, p, parts.biased);
+    return MATH_SELECT(is_zero, zero, result);
 }
 
 static inline MATH_F64 math_exp2_polynomial_f64(MATH_CONTEXT, MATH_F64 r)
@@ -88,13 +93,18 @@ static inline MATH_F64 math_exp2_polynomial_f64(MATH_CONTEXT, MATH_F64 r)
 
 static inline MATH_F64 math_exp2_f64(MATH_CONTEXT, MATH_F64 x)
 {
-    MATH_F64 held = math_clamp_f64(MATH_PASS, x, -1076.0, 1025.0);
+    MATH_F64 zero = MATH_CONST_F64(0.0);
+    MATH_BOOL is_zero = MATH_LT(x, MATH_CONST_F64(-1076.0));
+    MATH_F64 highest = MATH_CONST_F64(1025.0);
+    MATH_F64 held = MATH_SELECT(is_zero, zero, x);
+    held = MATH_SELECT(MATH_GT(x, highest), highest, held);
     MATH_F64 magic = MATH_CONST_F64(0x1.8p52 + 2046.0);
     MATH_F64 t = MATH_ADD(held, magic);
     MATH_F64 n = MATH_SUB(t, magic);
     MATH_F64 r = MATH_SUB(held, n);
     MATH_F64 p = math_exp2_polynomial_f64(MATH_PASS, r);
-    return math_scale_f64(MATH_PASS, p, MATH_BITS_F64(t));
+    MATH_F64 result = math_scale_f64(MATH_PASS, p, MATH_BITS_F64(t));
+    return MATH_SELECT(is_zero, zero, result);
 }
 
 static inline MATH_F64 math_expm1_f64(MATH_CONTEXT, MATH_F64 x)

@@ -156,7 +156,7 @@ static inline MATH_F32 math_cos_polynomial_f32(MATH_CONTEXT, MATH_F32 z)
  * for, changed once more by the highest bit of sign. */
 static inline MATH_F32 math_wave_f32(MATH_CONTEXT, MATH_F32 r, MATH_U32 quadrant, MATH_U32 sign)
 {
-    MATH_F32 z = MATH_MUL(r, r);
+    MATH_F32 z = math_square_f32(MATH_PASS, r);
     MATH_F32 s = math_sin_polynomial_f32(MATH_PASS, r, z);
     MATH_F32 c = math_cos_polynomial_f32(MATH_PASS, z);
     MATH_U32 odd = MATH_AND(quadrant, MATH_CONST_U32(1));
@@ -177,7 +177,8 @@ static inline MATH_F32 math_sin_f32_fast(MATH_CONTEXT, MATH_F32 x)
 static inline MATH_F32 math_sin_f32_near(MATH_CONTEXT, MATH_F32 x)
 {
     MATH_F32 size = MATH_ABS_F32(x);
-    MATH_F32 s = math_sin_polynomial_f32(MATH_PASS, size, MATH_MUL(size, size));
+    MATH_F32 z = math_square_f32(MATH_PASS, size);
+    MATH_F32 s = math_sin_polynomial_f32(MATH_PASS, size, z);
     return math_with_sign_f32(MATH_PASS, s, x);
 }
 
@@ -210,7 +211,7 @@ static inline MATH_F32 math_cos_f32_fast(MATH_CONTEXT, MATH_F32 x)
 
 static inline MATH_F32 math_cos_f32_near(MATH_CONTEXT, MATH_F32 x)
 {
-    return math_cos_polynomial_f32(MATH_PASS, MATH_MUL(x, x));
+    return math_cos_polynomial_f32(MATH_PASS, math_square_f32(MATH_PASS, x));
 }
 
 static inline MATH_BOOL math_cos_f32_is_rare(MATH_CONTEXT, MATH_F32 x)
@@ -236,7 +237,7 @@ static inline MATH_F32 math_cos_f32(MATH_CONTEXT, MATH_F32 x)
 /* tan(r) for |r| < 0.79. */
 static inline MATH_F32 math_tan_polynomial_f32(MATH_CONTEXT, MATH_F32 r)
 {
-    MATH_F32 z = MATH_MUL(r, r);
+    MATH_F32 z = math_square_f32(MATH_PASS, r);
     MATH_F32 t = MATH_CONST_F32(0x1.23f766p-8f);
     t = MATH_FMA_F32(t, z, MATH_CONST_F32(-0x1.1fd8fep-14f));
     t = MATH_FMA_F32(t, z, MATH_CONST_F32(0x1.671f52p-7f));
@@ -293,7 +294,7 @@ static inline MATH_F32 math_tan_f32(MATH_CONTEXT, MATH_F32 x)
 /* atan(q) for q of -1 to 1. */
 static inline MATH_F32 math_atan_small_f32(MATH_CONTEXT, MATH_F32 q)
 {
-    MATH_F32 z = MATH_MUL(q, q);
+    MATH_F32 z = math_square_f32(MATH_PASS, q);
     MATH_F32 p = MATH_CONST_F32(-0x1.d5a1aap-10f);
     p = MATH_FMA_F32(p, z, MATH_CONST_F32(0x1.6551e2p-7f));
     p = MATH_FMA_F32(p, z, MATH_CONST_F32(-0x1.fe7d24p-6f));
