@@ -111,8 +111,9 @@ class Selection:
                     raise IndexError(f"index {part} is out of bounds for axis {axis} of length "
                                      f"{length}")
                 axis += 1
-        if len(self.shape) > 8 - dt.is_complex(x.dtype):
-            raise IndexError(f"expected at most 8 axes, got {len(self.shape)}")
+        most = _core.MAX_RANK - dt.is_complex(x.dtype)
+        if len(self.shape) > most:
+            raise IndexError(f"expected at most {most} axes, got {len(self.shape)}")
 
 
 def _as_int(part):

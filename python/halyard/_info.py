@@ -1,4 +1,5 @@
 """What the standard's inspection functions tell."""
+from . import _core
 from . import _dtypes as dt
 from ._device import Device, default_device as current_device, devices as all_devices
 
@@ -8,7 +9,8 @@ class Info:
 
     def capabilities(self):
         """Which optional parts of the standard there are, a dict."""
-        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 8}
+        return {"boolean indexing": True, "data-dependent shapes": True, 
+                "max dimensions": _core.MAX_RANK}
 
     def default_device(self):
         """The device of new arrays."""

@@ -161,6 +161,7 @@ PyMODINIT_FUNC PyInit__core(void)
         PyModule_AddFunctions(module, core_graph_methods) != 0 ||
         PyModule_AddFunctions(module, core_quick_methods) != 0 ||
         PyModule_AddFunctions(module, core_key_methods) != 0 ||
+        PyModule_AddIntConstant(module, "MAX_RANK", OPS_MAX_RANK) != 0 ||
         PyModule_AddFunctions(module, core_complex_methods) != 0 ||
         !module_add_functions(module, "UNARY", OPS_UNARY_COUNT, unary_name) ||
         !module_add_functions(module, "BINARY", OPS_BINARY_COUNT, binary_name) ||

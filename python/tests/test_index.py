@@ -137,4 +137,8 @@ def test_assignments_that_do_not_fit():
             x[key]
     with pytest.raises(TypeError):
         x[0] = hx.ones(3, dtype=hx.float64)
+    most = hx.__array_namespace_info__().capabilities()["max dimensions"]
+    assert x[(None,) * (most - 2)].ndim == most
+    with pytest.raises(IndexError):
+        x[(None,) * (most - 1)]
     assert not hx.any(x != 0)
