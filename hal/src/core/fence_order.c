@@ -4,6 +4,7 @@
 #include "hooks.h"
 #include "progress.h"
 
+#include "base/fork.h"
 #include "base/status.h"
 
 #include <stdlib.h>
@@ -12,13 +13,20 @@
 static const hal_poll_policy policy = {
     .attempts = 64, .attempts_alone = 64, .polls_alone = 1, .yield_after = 8, .renew_below = 1};
 
-typedef struct host_counter {
+typedef struct host_counter host_counter;
+struct host_counter {
     hal_host_fence fence; /* must be first */
     hal_progress progress;
     hal_fence *of;      /* with a reference */
     hal_last_use after; /* of a signal */
     uint64_t value;
-} host_counter;
+    host_counter *next; /* of signals */
+};
+
+/* Signals that are still to come. */
+static pthread_mutex_t signals_lock = PTHREAD_MUTEX_INITIALIZER;
+HAL_FORK_GUARD(signals_lock, HAL_FORK_LEAF)
+static host_counter *signals;
 
 static host_counter *counter_of(hal_progress *progress)
 {
@@ -31,6 +39,21 @@ static hal_status counter_advance(hal_host_fence *fence, bool repeats, bool *sig
     (void)repeats;
     *signaled = atomic_load(counter->of->counter) >= counter->value;
     return HAL_OK;
+}
+
+/* Whether the signals that are still to come, and suffice, are after batches of the queue. */
+static bool counter_is_raised_by(const hal_host_fence *fence, const hal_queue *queue)
+{
+    const host_counter *counter = (const host_counter *)fence;
+    bool is_raised = false;
+    pthread_mutex_lock(&signals_lock);
+    for (const host_counter *s = signals; s; s = s->next) {
+        is_raised |= s->of->counter == counter->of->counter && s->value >= counter->value &&
+                     s->after.timeline == &queue->timeline &&
+                     !hal_timeline_has_submitted(s->after.timeline, s->after.value);
+    }
+    pthread_mutex_unlock(&signals_lock);
+    return is_raised;
 }
 
 static void counter_free(host_counter *counter)
@@ -61,15 +84,26 @@ static bool counter_raise(hal_progress *progress)
 
 static void counter_end(hal_progress *progress)
 {
-    counter_free(counter_of(progress));
+    host_counter *counter = counter_of(progress), **link = &signals;
+    pthread_mutex_lock(&signals_lock);
+    while (*link && *link != counter) {
+        link = &(*link)->next;
+    }
+    if (*link) {
+        *link = counter->next;
+    }
+    pthread_mutex_unlock(&signals_lock);
+    counter_free(counter);
 }
 
 static host_counter *counter_make(hal_fence *fence, uint64_t value)
 {
     host_counter *counter = calloc(1, sizeof *counter);
     if (counter) {
-        counter->fence = (hal_host_fence){
-            .advance = counter_advance, .destroy = counter_destroy, .policy = &policy};
+        counter->fence = (hal_host_fence){.advance = counter_advance,
+                                          .destroy = counter_destroy,
+                                          .policy = &policy,
+                                          .is_raised_by = counter_is_raised_by};
         counter->progress.poll = counter_raise;
         counter->progress.end = counter_end;
         counter->of = hal_fence_ref(fence);
@@ -137,6 +171,10 @@ static hal_status queue_signal_fence(hal_queue *queue, hal_fence *fence, uint64_
         return status;
     }
     counter->after = (hal_last_use){&queue->timeline, point.value};
+    pthread_mutex_lock(&signals_lock);
+    counter->next = signals;
+    signals = counter;
+    pthread_mutex_unlock(&signals_lock);
     hal_progress_add(&counter->progress);
     return HAL_OK;
 }

@@ -50,6 +50,10 @@ struct hal_host_fence {
     void (*destroy)(hal_host_fence *fence);
     const hal_poll_policy *policy;
 
+    /* Whether only work of `queue` that was not submitted is known to signal the fence; others than
+     * hal may. Null: unknown. Threads: under the lock of deferred.c. */
+    bool (*is_raised_by)(const hal_host_fence *fence, const struct hal_queue *queue);
+
     /* Of a step that ranks take together; only has_published changes. */
     const void *group; /* that all its fences have; null: the fence waits for no other fence */
     const char *what;  /* the step does, such as "all_reduce" */

@@ -62,7 +62,8 @@ static bool queue_waits_for(const hal_queue *queue, const hal_queue *other)
         }
     }
     const hal_host_fence *fence = held->first->fence;
-    return fence && fence->group && queue_holds_back(other, fence);
+    return fence && (fence->is_raised_by ? fence->is_raised_by(fence, other)
+                                         : fence->group && queue_holds_back(other, fence));
 }
 
 static bool path_has(const wait_path *path, const hal_queue *queue)
@@ -111,7 +112,11 @@ static void path_report(const wait_path *path)
 {
     char text[TEXT_BYTES] = "", words[HAL_WAIT_WORDS];
     uint32_t first = 0;
-    for (uint32_t i = 1; i < path->count; i++) {
+    bool is_certain = true; /* others may raise a counter */
+    for (uint32_t i = 0; i < path->count; i++) {
+        const hal_deferred_batches *held = &path->queues[i]->deferred;
+        is_certain &=
+            held->call_wait.timeline || !held->first->fence || !held->first->fence->is_raised_by;
         first = path->queues[i] < path->queues[first] ? i : first;
     }
     for (uint32_t i = 0; i <= path->count; i++) {
@@ -120,7 +125,7 @@ static void path_report(const wait_path *path)
                                           sizeof words);
         text_add(text, words);
     }
-    hal_hooks_table()->cycle_found(text, true);
+    hal_hooks_table()->cycle_found(text, is_certain);
 }
 
 /* ---- Between processes ---- */

@@ -440,6 +440,8 @@ void hal_validate_queue_describe(const hal_queue *queue, char *text, size_t byte
     } else if (first->fence && first->fence->group) {
         snprintf(text, bytes, "%s (batch %llu, in %s, step %llu of rank %u)", words, batch,
                  first->fence->what, (unsigned long long)first->fence->step, first->fence->rank);
+    } else if (first->fence && first->fence->is_raised_by) {
+        snprintf(text, bytes, "%s (batch %llu, at a fence)", words, batch);
     } else {
         snprintf(text, bytes, "%s (batch %llu, at a point)", words, batch);
     }
@@ -452,8 +454,9 @@ void hal_validate_cycle_found(const char *text, bool is_certain)
         hal_log(
             HAL_LOG_ERROR,
             "validate: %s: a cycle of waits, unless another thread takes the step that a thread "
-            "of these has not recorded because it waits; let all ranks take the steps of their "
-            "groups in one order",
+            "of these has not recorded because it waits, or raises the fence; let all ranks take "
+            "the steps of their groups in one order, and signal fences before others are waited "
+            "for",
             text);
         return;
     }

@@ -3,6 +3,7 @@
  * queues before the time limit ends; of right programs nothing. */
 #include "mock_fixture.h"
 
+#include <hal/fence.h>
 #include <hal/host_call.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -80,6 +81,57 @@ TEST(cycles_are_reported_with_all_queues)
     assert_int_equal(ranks_wait(true, 400000000), HAL_ERROR_TIMEOUT);
     if (!strstr(finding, "all_reduce, step 1 of rank 0) waits for queue") ||
         !strstr(finding, "all_reduce, step 1 of rank 1) waits for queue")) {
+        fail_msg("the finding is: %s", finding);
+    }
+}
+
+/* ---- Fences ---- */
+
+/* Two queues that wait for each other's signal; `waits_first`: before they signal. */
+static hal_status fences_wait(bool waits_first, uint64_t timeout_ns)
+{
+    static _Atomic uint64_t counters[2];
+    hal_device *device = mock_open("mock");
+    hal_queue *queues[2] = {mock_queue(device), mock_queue(device)};
+    hal_fence *fences[2];
+    for (int i = 0; i < 2; i++) {
+        counters[i] = 0;
+        assert_ok(hal_fence_import(device, HAL_HANDLE_HOST, (uint64_t)(uintptr_t)&counters[i],
+                                   &fences[i]));
+    }
+    for (int i = 0; i < 2; i++) {
+        if (!waits_first) {
+            assert_ok(hal_queue_signal_fence(queues[i], fences[i], 1));
+        }
+        assert_ok(hal_queue_wait_fence(queues[i], fences[!i], 1));
+        if (waits_first) {
+            assert_ok(hal_queue_signal_fence(queues[i], fences[i], 1));
+        }
+    }
+    const hal_status status = hal_queue_wait(queues[0], timeout_ns);
+    counters[1] = 1;
+    for (int i = 0; i < 2; i++) {
+        hal_queue_destroy(queues[i]);
+        hal_fence_destroy(fences[!i]);
+    }
+    hal_device_release(device);
+    return status;
+}
+
+TEST(signals_before_waits_are_no_cycle)
+{
+    finding[0] = 0;
+    assert_ok(fences_wait(false, HAL_WAIT_FOREVER));
+    assert_string_equal(finding, "");
+}
+
+TEST(cycles_through_fences_are_told_with_all_queues)
+{
+    finding[0] = 0;
+    assert_int_equal(fences_wait(true, 400000000), HAL_ERROR_TIMEOUT);
+    const char *second = strstr(finding, "at a fence) waits for queue");
+    if (!second || !strstr(second + 1, "at a fence) waits for queue") ||
+        !strstr(finding, "or raises the fence")) {
         fail_msg("the finding is: %s", finding);
     }
 }
