@@ -377,76 +377,121 @@ static uint32_t constant_partners(case_run *run, hal_type type, const uint64_t *
     return lanes;
 }
 
-/* Of one form: a work-item has one value of the operands that are no constants, which it combines
- * with each of the `count` constants. The outputs of a constant are in a row. Of two constants each
- * is combined with each, by one work-item. */
-static void constants_run(case_run *run, const elementwise *tested, unsigned form,
-                          const uint64_t *constants, size_t count)
+/* The outputs of a form: which operands are constants (bit i: operand i), and its part of all. */
+typedef struct constant_form {
+    unsigned form;
+    uint32_t lanes;
+    size_t turns, first;
+    elements made;
+} constant_form;
+
+/* Kernels of compilers that have a loop or a polynomial for each constant. */
+static bool is_long(const elementwise *tested)
+{
+    return hal_ir_is_math(tested->opcode) ||
+           (tested->opcode == HAL_IR_REM && hal_type_is_float(tested->type));
+}
+
+/* The inputs of a form, whose first element is `first`. Of two constants each is combined
+ * with each, by one work-item. */
+static constant_form form_make(case_run *run, const elementwise *tested, unsigned form,
+                               size_t first, uint32_t partners, size_t count)
+{
+    const bool is_of_two = cover_operands_of(tested->opcode) == 2 && form == 3 && !is_long(tested);
+    const bool gives_bool = tested->opcode >= HAL_IR_EQ && tested->opcode <= HAL_IR_LE;
+    constant_form made = {.form = form,
+                          .lanes = is_of_two ? 1 : partners,
+                          .turns = is_of_two ? count * count : count,
+                          .first = first};
+    made.made.count = made.turns * made.lanes;
+    made.made.result_type = gives_bool ? (hal_type)HAL_TYPE_BOOL : tested->type;
+    for (unsigned o = 0; o < 3; o++) {
+        made.made.input_types[o] = operand_type(tested, o);
+        made.made.inputs[o] = case_allocate(run, made.made.count, 8);
+    }
+    return made;
+}
+
+/* A work-item has one value of the operands that are no constants, which it combines with each of
+ * the constants. The outputs of a constant are in a row. */
+static void form_build(hal_ir_builder *b, const elementwise *tested, const constant_form *of,
+                       hal_ir_memory_id out, const hal_ir_value wide[3], const uint64_t *constants,
+                       size_t count, const uint64_t *partners, uint32_t partner_count)
 {
     const unsigned operands = cover_operands_of(tested->opcode);
     const hal_type from = tested->from ? tested->from : tested->type;
-    const bool gives_bool = tested->opcode >= HAL_IR_EQ && tested->opcode <= HAL_IR_LE;
-    uint64_t corners[MOST_LANES];
-    /* A compiler has a loop for each remainder of floats. */
-    const bool is_long = hal_ir_is_math(tested->opcode) ||
-                         (tested->opcode == HAL_IR_REM && hal_type_is_float(tested->type));
-    const bool is_of_two = operands == 2 && form == 3 && !is_long;
-    const uint32_t partners = constant_partners(run, from, constants, count, corners);
-    const uint32_t lanes = is_of_two ? 1 : partners;
-    const size_t turns = is_of_two ? count * count : count;
-    elements made = {.count = turns * lanes,
-                     .result_type = gives_bool ? (hal_type)HAL_TYPE_BOOL : tested->type};
-    /* Each operand has the values from another one on. */
-    uint8_t *variable = case_allocate(run, 3 * lanes, 8);
-    for (uint32_t k = 0; k < 3 * lanes; k++) {
-        number_store(from, variable, k, corners[(k + APART * (k / lanes)) % lanes]);
-    }
-    hal_ir_builder *b = ir_begin(run, "constants");
-    const hal_ir_memory_id in = hal_ir_binding(b, "x", from, HAL_ACCESS_READ);
-    const hal_ir_memory_id out = hal_ir_binding(b, "out", made.result_type, HAL_ACCESS_WRITE);
+    const bool is_of_two = of->turns > count;
     const hal_ir_value i = hal_ir_global_id(b, 0);
-    const hal_ir_value guard = hal_ir_lt(b, i, hal_ir_scalar_value(b, "count", HAL_TYPE_U32));
-    hal_ir_value wide[3] = {HAL_IR_NONE, HAL_IR_NONE, HAL_IR_NONE};
-    for (unsigned o = 0; o < operands; o++) {
-        const hal_ir_value loaded = hal_ir_load_wide(b, in, i, (int32_t)(o * lanes), 1, guard);
-        wide[o] = from == tested->type ? loaded : hal_ir_cast(b, tested->type, loaded);
-    }
-    made.results = case_allocate(run, made.count, 8);
-    for (unsigned o = 0; o < 3; o++) {
-        made.input_types[o] = operand_type(tested, o);
-        made.inputs[o] = case_allocate(run, made.count, 8);
-    }
-    for (size_t k = 0; k < turns; k++) {
+    const hal_ir_value guard = hal_ir_lt(b, i, hal_ir_u32(b, of->lanes));
+    for (size_t k = 0; k < of->turns; k++) {
         hal_ir_value values[3] = {HAL_IR_NONE, HAL_IR_NONE, HAL_IR_NONE};
         for (unsigned o = 0; o < operands; o++) {
-            const hal_type type = made.input_types[o];
+            const hal_type type = of->made.input_types[o];
             const uint64_t constant =
                 type == HAL_TYPE_BOOL
                     ? constants[(k + (is_of_two ? o * (k / count) : 0)) % count] & 1
                     : constants[(k + (is_of_two ? k / count : 3) * o) % count];
-            const bool is_constant = form >> o & 1;
+            const bool is_constant = of->form >> o & 1;
             values[o] = is_constant            ? ir_constant(b, type, constant)
                         : type == tested->type ? wide[o]
                                                : hal_ir_cast(b, type, wide[o]);
-            for (uint32_t lane = 0; lane < lanes; lane++) {
-                const uint64_t bits =
-                    is_constant ? constant
-                                : ir_convert(from, type, corners[(lane + APART * o) % lanes]);
-                number_store(type, made.inputs[o], k * lanes + lane, bits);
+            for (uint32_t lane = 0; lane < of->lanes; lane++) {
+                const uint64_t partner = partners[(lane + APART * o) % partner_count];
+                number_store(type, of->made.inputs[o], k * of->lanes + lane,
+                             is_constant ? constant : ir_convert(from, type, partner));
             }
         }
-        const hal_ir_value at = hal_ir_add(b, i, hal_ir_u32(b, (uint32_t)k * lanes));
+        const hal_ir_value at =
+            hal_ir_add(b, i, hal_ir_u32(b, (uint32_t)(of->first + k * of->lanes)));
         hal_ir_store_wide(b, out, at, 0, guard, build_result(b, tested, values));
     }
-    const red_zone zones[2] = {
-        zone_create(run, 3ull * lanes * hal_type_size(from), variable),
-        zone_create(run, made.count * hal_type_size(made.result_type), NULL)};
-    const uint32_t group = ir_group_of(run);
-    ir_run(run, b, (lanes + group - 1) / group, zones, 2, &lanes, sizeof lanes);
-    zone_read(run, &zones[1], made.results, "result");
-    judge(run, tested, &made);
 }
 
+/* The forms in one kernel, with the `count` constants. */
+static void constants_run(case_run *run, const elementwise *tested, const unsigned *forms,
+                          unsigned form_count, const uint64_t *constants, size_t count)
+{
+    const hal_type from = tested->from ? tested->from : tested->type;
+    uint64_t partners[MOST_LANES];
+    constant_form of[4];
+    const uint32_t lanes = constant_partners(run, from, constants, count, partners);
+    size_t results = 0;
+    for (unsigned f = 0; f < form_count; f++) {
+        of[f] = form_make(run, tested, forms[f], results, lanes, count);
+        results += of[f].made.count;
+    }
+    /* Each operand has the values from another one on. */
+    uint8_t *variable = case_allocate(run, 3 * lanes, 8);
+    for (uint32_t k = 0; k < 3 * lanes; k++) {
+        number_store(from, variable, k, partners[(k + APART * (k / lanes)) % lanes]);
+    }
+    hal_ir_builder *b = ir_begin(run, "constants");
+    const hal_type result_type = of[0].made.result_type;
+    const hal_ir_memory_id in = hal_ir_binding(b, "x", from, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", result_type, HAL_ACCESS_WRITE);
+    const hal_ir_value i = hal_ir_global_id(b, 0);
+    const hal_ir_value guard = hal_ir_lt(b, i, hal_ir_scalar_value(b, "count", HAL_TYPE_U32));
+    hal_ir_value wide[3] = {HAL_IR_NONE, HAL_IR_NONE, HAL_IR_NONE};
+    for (unsigned o = 0; o < cover_operands_of(tested->opcode); o++) {
+        const hal_ir_value loaded = hal_ir_load_wide(b, in, i, (int32_t)(o * lanes), 1, guard);
+        wide[o] = from == tested->type ? loaded : hal_ir_cast(b, tested->type, loaded);
+    }
+    for (unsigned f = 0; f < form_count; f++) {
+        form_build(b, tested, &of[f], out, wide, constants, count, partners, lanes);
+    }
+    const uint32_t bytes = hal_type_size(result_type), group = ir_group_of(run);
+    uint8_t *all = case_allocate(run, results, 8);
+    const red_zone zones[2] = {zone_create(run, 3ull * lanes * hal_type_size(from), variable),
+                               zone_create(run, results * bytes, NULL)};
+    ir_run(run, b, (lanes + group - 1) / group, zones, 2, &lanes, sizeof lanes);
+    zone_read(run, &zones[1], all, "result");
+    for (unsigned f = 0; f < form_count; f++) {
+        of[f].made.results = all + of[f].first * bytes;
+        judge(run, tested, &of[f].made);
+    }
+}
+
+/* All forms in one kernel, unless that is long for compilers. */
 static void run_constants(case_run *run, const void *parameters)
 {
     const elementwise *tested = parameters;
@@ -459,13 +504,17 @@ static void run_constants(case_run *run, const void *parameters)
     const size_t most = is_function ? IN_KERNEL : count, kernels = (count + most - 1) / most;
     const double begin = child_processor_seconds();
     claim_types(run, tested);
+    if (!is_long(tested)) {
+        constants_run(run, tested, forms, form_count, constants, count);
+        return;
+    }
     for (unsigned f = 0; f < form_count; f++) {
         for (size_t k = 0; k < kernels; k++) {
             const size_t first = (k + f) % kernels * most; /* each form begins with others */
             const bool is_slow = is_function && case_has_compiler(run) &&
                                  child_processor_seconds() - begin > COMPILER_SECONDS;
             if (k == 0 || !is_slow) {
-                constants_run(run, tested, forms[f], constants + first,
+                constants_run(run, tested, &forms[f], 1, constants + first,
                               count - first < most ? count - first : most);
             }
         }
