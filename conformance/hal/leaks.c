@@ -653,15 +653,41 @@ static const leak_case leak_cases[] = {
     {"device", "openings of the device", turn_device, 40, 2, 16, 1 << 20, 0, NOTHING},
     {"instance", "instances", turn_instance, 40, 2, 16, 1 << 20, 0, NOTHING}};
 
+/* The cases of a process share a device, as drivers take seconds to open one; after a case that was
+ * ended by a report the next one opens another. `ends`: the case has come to its end. */
+static direct *device_shared(case_run *run, bool ends)
+{
+    static direct *shared;
+    static bool is_used;
+    if (ends) {
+        is_used = false;
+        return shared;
+    }
+    if (shared && is_used) {
+        direct_close(shared);
+        shared = NULL;
+    }
+    if (!shared) {
+        direct *opened = direct_host(run);
+        case_ok(run, direct_open(run, opened), "device_open of a second instance");
+        case_ok(run, direct_make(opened), "memory and queues of a second instance");
+        shared = opened;
+    }
+    is_used = true;
+    direct_forget(shared);
+    return shared;
+}
+
 static void leaves_nothing(case_run *run, const void *parameters)
 {
     const leak_case *tested = parameters;
     const bool has_driver = case_has_compiler(run);
-    direct *d = direct_opened(run);
+    direct *d = device_shared(run, false);
     turns *t = case_allocate(run, 1, sizeof *t);
     *t = (turns){.d = d, .kind = tested->kind};
     case_own(run, made_destroy, t);
     if (!is_offered(d, tested->needed)) {
+        device_shared(run, true);
         case_unsupported(run, "the plugin does not offer it");
     }
     t->same = has_driver ? store_ir(run, 76) : NULL;
@@ -678,6 +704,7 @@ static void leaves_nothing(case_run *run, const void *parameters)
                                     .turns = tested->turns,
                                     .least = tested->least,
                                     .bytes = has_driver ? tested->driver_bytes : tested->bytes});
+    device_shared(run, true);
 }
 
 void cases_hal_leaks(case_list *list)
