@@ -6,6 +6,8 @@
 #include <ATen/ops/set_cpu_dispatch.h>
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/unfold_native.h>
+#include <ATen/ops/view_as_complex_native.h>
+#include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_native.h>
 #include <torch/library.h>
 
@@ -126,6 +128,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
     library.impl("view", view);
     library.impl("_reshape_alias", reshape_alias);
     library.impl("unfold", unfold);
+    library.impl("view_as_real", at::native::view_as_real);
+    library.impl("view_as_complex", at::native::view_as_complex);
     library.impl("resize_", resize);
     library.impl("set_.source_Tensor", set_tensor);
     library.impl("set_.source_Storage", set_storage);

@@ -44,10 +44,11 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, library)
     library.fallback(torch::CppFunction::makeFromBoxedFunction<&fall_back_without_reason>());
 }
 
-// PyTorch's generic kernels of these read the tensors' memory on the processor whatever their device is.
+// PyTorch's generic kernels of these read the tensors' memory on the processor whatever their device is, or
+// call a kernel that only its own devices have.
 const char *const READ_BY_THE_PROCESSOR[] = {"_grid_sampler_2d_cpu_fallback",
                                              "_grid_sampler_2d_cpu_fallback_backward",
-                                             "_saturate_weight_to_fp16"};
+                                             "_saturate_weight_to_fp16", "conj_physical_"};
 
 // kaiser_window has no kernel for other devices, and no tensor that would choose the fallback.
 template <typename... Arguments>

@@ -1,4 +1,6 @@
 // Matrix products and triangles.
+#include <cmath>
+
 #include <ATen/WrapDimUtils.h>
 
 #include "call.h"
@@ -32,11 +34,18 @@ Array product(const Call &c, size_t a, size_t b)
     return x.count() && y.count() ? matmul(x, y) : product_of_nothing(x, y);
 }
 
+// A factor of numbers of a type: of integers its whole part, as PyTorch has it.
+double factor(const Call &c, size_t index, hal_type type)
+{
+    const double number = c.number(index);
+    return hal_type_is_float(type) ? number : std::trunc(number);
+}
+
 // beta * c + alpha * p, in F32 of narrow floats; c is not read where beta is 0.
 Array add_product(const Call &c, Array p, size_t beta, size_t alpha)
 {
-    const double a = c.number(alpha), b = c.number(beta);
     const hal_type type = p.type();
+    const double a = factor(c, alpha, type), b = factor(c, beta, type);
     if (b == 0) {
         return a == 1 ? p : p * a;
     }
@@ -108,6 +117,25 @@ Results add_mv(const Call &c)
                       at::DimVector{a.length(0)})};
 }
 
+Results add_outer(const Call &c) // c, x, y, beta, alpha
+{
+    const bool is_float = hal_type_is_float(c.common());
+    if (c.tensor(1).dim() != 1 || c.tensor(2).dim() != 1 || c.common() == HAL_TYPE_BOOL ||
+        (!is_float && !(c.value(3).toScalar().isIntegral(false) &&
+                        c.value(4).toScalar().isIntegral(false)))) {
+        throw Unsupported("an outer product of other shapes, of bool, or of integers by fractions");
+    }
+    const double beta = c.number(3), alpha = c.number(4);
+    Array outer = as_column(c[1]) * c[2];
+    const at::DimVector shape{outer.length(0), outer.length(1)};
+    outer = alpha == 1 ? outer : outer * alpha;
+    if (beta == 0) {
+        return {outer};
+    }
+    const Array addend = broadcast(c[0], shape);
+    return {outer + (beta == 1 ? addend : addend * beta)};
+}
+
 Results dot(const Call &c)
 {
     const Array a = c.plain(0), b = c.plain(1);
@@ -173,6 +201,7 @@ const Operator TABLE[] = {
     {"addmm addmm_ addmm.out", Types::PLAIN, add_mm<2>},
     {"baddbmm baddbmm_ baddbmm.out", Types::PLAIN, add_mm<3>},
     {"addmv addmv_ addmv.out", Types::PLAIN, add_mv},
+    {"addr addr_ addr.out", Types::COMMON, add_outer},
     {"dot vdot", Types::PLAIN, dot},
     {"tril tril_ tril.out", Types::PLAIN, [](const Call &c) { return triangle(c, true); }},
     {"triu triu_ triu.out", Types::PLAIN, [](const Call &c) { return triangle(c, false); }},

@@ -447,7 +447,7 @@ const Operator TABLE[] = {
     {"nanmedian.dim nanmedian.dim_values", Types::PLAIN,
      [](const Call &c) { return median(c, true); }},
     {"nanmedian", Types::PLAIN, median_without_nan},
-    {"mode", Types::PLAIN, mode},
+    {"mode mode.values", Types::PLAIN, mode},
     {"_unique2", Types::PLAIN, unique},
     {"unique_consecutive", Types::PLAIN, unique_runs},
     {"repeat_interleave.Tensor", Types::PLAIN, repeat_places},

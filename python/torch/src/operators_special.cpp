@@ -338,7 +338,7 @@ const Operator TABLE[] = {
     {"_prelu_kernel_backward", Types::COMMON, prelu_backward},
     {"count_nonzero.dim_IntList", Types::PLAIN, count_nonzero},
     {"trace", Types::PLAIN, trace},
-    {"linalg_cross linalg_cross.out", Types::COMMON, cross},
+    {"linalg_cross linalg_cross.out", Types::SINGLE, cross},
     {"addbmm addbmm_ addbmm.out", Types::PLAIN, add_batches},
     {"bucketize.Tensor bucketize.Tensor_out", Types::COMPARE, bucketize},
     {"searchsorted.Tensor searchsorted.Tensor_out", Types::COMPARE, search_sorted},
