@@ -397,10 +397,18 @@ Array parity(const Lu &f, hal_type type)
     return reduce(OPS_REDUCE_PRODUCT, 1 - moved * 2, 1, false);
 }
 
+// The factors of a determinant, which its gradient reads as those of the transposed of a contiguous matrix.
+Lu factors_of_determinant(const Call &c, const Matrices &m)
+{
+    Matrices factored = m;
+    factored.a = c.tensor(0).is_contiguous() ? transposed(m.a) : m.a;
+    return factorised(factored, true);
+}
+
 Results determinant(const Call &c) // A: determinant, LU, pivots
 {
     const Matrices m = square_matrices(c, 0);
-    const Lu f = factorised(m, true);
+    const Lu f = factors_of_determinant(c, m);
     const Array value = reduce(OPS_REDUCE_PRODUCT, diagonal(f.lu), 1, false);
     return {m.given_number(value * parity(f, m.a.type())), m.given(f.lu), m.given(f.pivots)};
 }
@@ -408,7 +416,7 @@ Results determinant(const Call &c) // A: determinant, LU, pivots
 Results log_determinant(const Call &c) // A: sign, log, LU, pivots
 {
     const Matrices m = square_matrices(c, 0);
-    const Lu f = factorised(m, true);
+    const Lu f = factors_of_determinant(c, m);
     const Array d = diagonal(f.lu);
     const Array sign = reduce(OPS_REDUCE_PRODUCT, unary(OPS_SIGN, d), 1, false);
     const Array sum = reduce(OPS_REDUCE_SUM, unary(OPS_LOG, unary(OPS_ABS, d)), 1, false);

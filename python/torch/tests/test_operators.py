@@ -1,0 +1,79 @@
+"""Single operators that agreed with PyTorch's processor in some cases only."""
+import pytest
+import torch
+import torch_halyard  # noqa: F401
+
+DEVICE = "halyard"
+
+
+def floats(*shape, dtype=torch.float32):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(3), dtype=dtype)
+
+
+MATRIX_FUNCTIONS = {
+    "det": torch.linalg.det,
+    "slogdet": lambda a: torch.linalg.slogdet(a)[1],
+    "solve": lambda a: torch.linalg.solve(a, torch.eye(4, 3, device=a.device, dtype=a.dtype)),
+    "solve right": lambda a: torch.linalg.solve(a, torch.eye(4, device=a.device, dtype=a.dtype)[:3], left=False),
+    "inv": torch.linalg.inv,
+}
+
+
+@pytest.mark.parametrize("layout", ["rows", "columns"])
+@pytest.mark.parametrize("name", MATRIX_FUNCTIONS)
+def test_gradients_of_matrices(name, layout, strict):
+    """Gradients read the factors of the forward call, which depend on the matrix' layout."""
+    results = []
+    for device in ("cpu", DEVICE):
+        a = floats(2, 4, 4, dtype=torch.float64).to(device)
+        a = (a if layout == "rows" else a.mT.contiguous().mT).requires_grad_()
+        y = MATRIX_FUNCTIONS[name](a)
+        (y * y).sum().backward()
+        results.append((y.detach().cpu(), a.grad.cpu()))
+    torch.testing.assert_close(results[1], results[0])
+
+
+@pytest.mark.parametrize("kind", ["addmv", "baddbmm", "addmm"])
+def test_factors_of_integers(kind, strict):
+    """A factor of integers counts by its whole part."""
+    shapes = {"addmv": [(2,), (2, 3), (3,)], "baddbmm": [(2, 2, 4), (2, 2, 3), (2, 3, 4)],
+              "addmm": [(2, 4), (2, 3), (3, 4)]}[kind]
+    operands = [(floats(*shape) * 9).long() for shape in shapes]
+    results = [getattr(torch, kind)(*[t.to(device) for t in operands], beta=1.7, alpha=2.6).cpu()
+               for device in ("cpu", DEVICE)]
+    assert results[1].equal(results[0])
+
+
+@pytest.mark.parametrize("factors", [(1, 1), (0.5, 2), (0, 1.5)])
+def test_addr(factors, strict):
+    beta, alpha = factors
+    for dtype, tolerance in ((torch.float32, 1e-6), (torch.float16, 2e-3), (torch.bfloat16, 2e-2)):
+        x, a, b = floats(4, 3).to(dtype), floats(4).to(dtype), floats(3).to(dtype)
+        exact = torch.addr(x.float(), a.float(), b.float(), beta=beta, alpha=alpha)
+        ours = torch.addr(x.to(DEVICE), a.to(DEVICE), b.to(DEVICE), beta=beta, alpha=alpha)
+        torch.testing.assert_close(ours.cpu().float(), exact, rtol=tolerance, atol=tolerance)
+
+
+def test_parts_of_complex_numbers_are_views(strict):
+    z = floats(3, 4, dtype=torch.complex64).to(DEVICE)
+    other = z.cpu()
+    for t in (z, other):
+        t.real.mul_(2)
+        t[1].imag.zero_()
+    assert z.cpu().equal(other)
+    assert torch.view_as_complex(torch.view_as_real(z)).cpu().equal(other)
+    a = floats(3, 2).to(DEVICE)
+    torch.view_as_complex(a).real.fill_(7)
+    assert a[:, 0].cpu().eq(7).all()
+
+
+def test_conjugate_in_place():
+    z = floats(3, dtype=torch.complex64)
+    assert z.to(DEVICE).conj_physical_().cpu().equal(z.conj().resolve_conj())
+
+
+def test_mode_with_out(strict):
+    x = torch.tensor([[1, 2, 2], [3, 3, 1]])
+    out = (torch.empty(0, dtype=torch.long, device=DEVICE), torch.empty(0, dtype=torch.long, device=DEVICE))
+    torch.mode(x.to(DEVICE), 1, out=out)
+    assert out[0].tolist() == [2, 3]
