@@ -2,6 +2,7 @@
 #include "segments.h"
 
 #include "elementwise.h"
+#include "fold.h"
 #include "tensor/bindings.h"
 
 #include <stdio.h>
@@ -66,7 +67,8 @@ uint64_t ops_segments_largest_buffer(const ops_context *context)
 
 static bool view_is_scalar(const segments_plan *plan, uint32_t view)
 {
-    return view < plan->call->input_count && (plan->call->scalars >> view & 1);
+    const ops_segments *call = plan->call;
+    return view < call->input_count ? call->scalars >> view & 1 : call->folds;
 }
 
 static uint64_t segment_bytes(const segments_plan *plan, const ops_segment *segment, uint32_t view)
@@ -177,6 +179,15 @@ static void plan_choose_width(segments_plan *plan)
     const uint32_t most = context->tuning->elementwise.max_width;
     plan->width = widest < most ? widest : most;
     plan->group = ops_group_items(context->info);
+    if (plan->call->folds) { /* by halves */
+        plan->group = UINT32_C(1) << (31 - __builtin_clz(plan->group));
+    }
+}
+
+/* The groups of a segment. */
+static uint64_t segment_tiles(const segments_plan *plan, const ops_segment *segment, uint32_t tile)
+{
+    return plan->call->folds ? 1 : ops_ceil_divide((uint64_t)segment->elements, tile);
 }
 
 /* The tile of a kernel whose segments are chosen. */
@@ -190,7 +201,8 @@ static void plan_choose_tile(segments_plan *plan)
         view->is_staged = view->slots > 1 && !view_is_scalar(plan, i);
         bytes += view->is_staged ? hal_type_size(hal_type_of_value(plan->call->types[i])) : 0;
     }
-    const uint32_t most = shared < TILE_SHARED_BYTES ? shared : TILE_SHARED_BYTES;
+    const uint32_t limit = plan->call->folds ? shared / 2 : shared; /* the fold takes some */
+    const uint32_t most = limit < TILE_SHARED_BYTES ? limit : TILE_SHARED_BYTES;
     const uint32_t vectors = ITEM_ELEMENTS / plan->width;
     const uint32_t lanes = plan->group < GROUP_ELEMENTS ? GROUP_ELEMENTS / plan->group : 1;
     const uint32_t usual = plan->width > 1 ? vectors : lanes;
@@ -199,8 +211,7 @@ static void plan_choose_tile(segments_plan *plan)
     plan->tile = step * plan->repeat;
     plan->tile_count = 0;
     for (uint32_t k = 0; k < plan->count; k++) {
-        const uint64_t elements_of = (uint64_t)plan->call->segments[k].elements;
-        plan->tile_count += (uint32_t)ops_ceil_divide(elements_of, plan->tile);
+        plan->tile_count += (uint32_t)segment_tiles(plan, &plan->call->segments[k], plan->tile);
     }
 }
 
@@ -211,7 +222,7 @@ static void plan_choose_segments(segments_plan *plan)
     uint64_t tiles = 0;
     for (; plan->count < call->count; plan->count++) {
         const ops_segment *segment = &call->segments[plan->count];
-        tiles += ops_ceil_divide((uint64_t)segment->elements, plan->width * plan->group);
+        tiles += segment_tiles(plan, segment, plan->width * plan->group);
         if (tiles > plan->context->info->max_grid[0] || !plan_add_segment(plan, segment)) {
             break;
         }
@@ -339,8 +350,7 @@ static void plan_fill_table(const segments_plan *plan, uint32_t *table)
     for (uint32_t k = 0; k < plan->count; k++) {
         const ops_segment *segment = &plan->call->segments[k];
         plan_fill_record(plan, segment, tile, table + (size_t)k * plan->record_words);
-        const uint32_t end =
-            tile + (uint32_t)ops_ceil_divide((uint64_t)segment->elements, plan->tile);
+        const uint32_t end = tile + (uint32_t)segment_tiles(plan, segment, plan->tile);
         for (; tile < end; tile++) {
             tiles[tile] = k;
         }
@@ -389,11 +399,26 @@ typedef struct segment_values {
     hal_ir_value scalar[OPS_MAX_INPUTS]; /* of inputs with one element */
     hal_ir_memory_id staged[OPS_MAX_INPUTS];
     hal_ir_value lane, count; /* elements of the tile */
+    hal_ir_value folded;      /* of those so far, a variable */
 } segment_values;
 
 /* What is done with `width` elements from number `item` of the tile on. */
 typedef void (*item_body)(hal_ir_builder *b, const segment_values *values, hal_ir_value item,
                           uint32_t width, hal_ir_value guard, const void *user);
+
+/* The elements that a work-item has in a whole tile, one by one: the order of a fold. */
+static void emit_single_items(hal_ir_builder *b, const segment_values *values, item_body body,
+                              const void *user)
+{
+    const segments_plan *plan = values->plan;
+    const hal_ir_value width = hal_ir_u32(b, plan->width);
+    for (uint32_t i = 0; i < plan->repeat * plan->width; i++) {
+        const uint32_t offset = i / plan->width * plan->width * plan->group + i % plan->width;
+        const hal_ir_value first = hal_ir_mul(b, values->lane, width);
+        const hal_ir_value item = hal_ir_add(b, first, hal_ir_u32(b, offset));
+        body(b, values, item, 1, hal_ir_lt(b, item, values->count), user);
+    }
+}
 
 /* Emits the body for the elements of a work-item: vectors of a whole tile, or single elements. */
 static void emit_items(hal_ir_builder *b, const segment_values *values, bool is_whole,
@@ -401,6 +426,10 @@ static void emit_items(hal_ir_builder *b, const segment_values *values, bool is_
 {
     const segments_plan *plan = values->plan;
     const uint32_t step = plan->width * plan->group;
+    if (!is_whole && plan->call->folds) {
+        emit_single_items(b, values, body, user);
+        return;
+    }
     if (!is_whole) {
         const hal_ir_value first =
             hal_ir_for(b, hal_ir_u32(b, 0), values->count, hal_ir_u32(b, plan->group));
@@ -487,6 +516,20 @@ static void emit_load(hal_ir_builder *b, const segment_values *values, uint32_t 
     }
 }
 
+/* Folds a value, or the neutral one where the guard is false, into the work-item's variable. */
+static void emit_fold(hal_ir_builder *b, const segment_values *values, hal_ir_value guard,
+                      hal_ir_value value)
+{
+    const uint32_t kind = values->plan->call->fold;
+    ops_state next = {value, HAL_IR_NONE};
+    if (guard != HAL_IR_NONE) {
+        const ops_state neutral = ops_fold_identity(b, kind, hal_ir_type_of(b, value));
+        next.value = hal_ir_select(b, guard, value, neutral.value);
+    }
+    const ops_state folded = {hal_ir_get(b, values->folded), HAL_IR_NONE};
+    hal_ir_set(b, values->folded, ops_fold(b, kind, folded, next).value);
+}
+
 static void emit_elements(hal_ir_builder *b, const segment_values *values, hal_ir_value item,
                           uint32_t width, hal_ir_value guard, const void *user)
 {
@@ -506,8 +549,11 @@ static void emit_elements(hal_ir_builder *b, const segment_values *values, hal_i
         for (uint32_t i = 0; i < call->output_count; i++) {
             stored[i][k] = outputs[i];
         }
+        if (call->folds) {
+            emit_fold(b, values, guard, outputs[0]);
+        }
     }
-    for (uint32_t i = 0; i < call->output_count; i++) {
+    for (uint32_t i = 0; i < call->output_count && !call->folds; i++) {
         const uint32_t view = call->input_count + i;
         const hal_ir_value value = width > 1 ? hal_ir_pack(b, width, stored[i]) : stored[i][0];
         hal_ir_store_wide(b, plan->views[view].first, hal_ir_add(b, values->place[view], item), 0,
@@ -562,6 +608,44 @@ static void emit_declarations(hal_ir_builder *b, segment_values *values)
     }
 }
 
+static void emit_either_tile(hal_ir_builder *b, const segment_values *values, hal_ir_value is_whole)
+{
+    hal_ir_if(b, is_whole);
+    emit_tile(b, values, true);
+    hal_ir_else(b);
+    emit_tile(b, values, false);
+    hal_ir_end(b);
+}
+
+/* Folds all tiles of a segment and stores the result. */
+static void emit_folded(hal_ir_builder *b, segment_values *values, hal_ir_value elements,
+                        hal_ir_value aligned)
+{
+    const segments_plan *plan = values->plan;
+    const ops_segments *call = plan->call;
+    const ops_reduce_layout group = {.outputs = 1, .along = plan->group};
+    const hal_type type = hal_type_of_value(call->types[call->input_count]);
+    const ops_fold_memory shared = ops_fold_shared(b, &group, call->fold, type);
+    const hal_ir_value most = hal_ir_u32(b, plan->tile), zero = hal_ir_u32(b, 0);
+    values->folded = hal_ir_var(b, ops_fold_identity(b, call->fold, type).value);
+    const hal_ir_value start = hal_ir_for(b, zero, elements, most);
+    segment_values tile = *values;
+    for (uint32_t i = 0; i < call->input_count; i++) {
+        if (!view_is_scalar(plan, i)) {
+            tile.place[i] = hal_ir_add(b, values->place[i], start);
+        }
+    }
+    tile.count = hal_ir_min(b, hal_ir_sub(b, elements, start), most);
+    emit_either_tile(b, &tile, hal_ir_le(b, hal_ir_add(b, start, most), aligned));
+    hal_ir_end(b);
+    const ops_reduce_lane lane = {
+        .p = zero, .q = values->lane, .item = values->lane, .inside = HAL_IR_NONE};
+    const ops_state own = {hal_ir_get(b, values->folded), HAL_IR_NONE};
+    const ops_state all = ops_fold_group(b, &group, &lane, call->fold, own, shared);
+    hal_ir_store_wide(b, plan->views[call->input_count].first, values->place[call->input_count], 0,
+                      hal_ir_eq(b, values->lane, zero), all.value);
+}
+
 static void emit_segments(hal_ir_builder *b, const void *user)
 {
     const segments_plan *plan = user;
@@ -579,26 +663,28 @@ static void emit_segments(hal_ir_builder *b, const void *user)
     for (uint32_t i = 0; i < plan->view_count; i++) {
         const hal_ir_value place =
             hal_ir_load_wide(b, 0, record, (int32_t)(RECORD_PLACES + i), 1, HAL_IR_NONE);
-        values.place[i] = view_is_scalar(plan, i) ? place : hal_ir_add(b, place, start);
+        values.place[i] =
+            plan->call->folds || view_is_scalar(plan, i) ? place : hal_ir_add(b, place, start);
         if (i < plan->call->input_count) {
             emit_input(b, &values, i, record);
         }
     }
     values.lane = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    if (plan->call->folds) {
+        emit_folded(b, &values, elements, aligned);
+        return;
+    }
     values.count = hal_ir_min(b, hal_ir_sub(b, elements, start), most);
-    hal_ir_if(b, hal_ir_le(b, hal_ir_add(b, start, most), aligned));
-    emit_tile(b, &values, true);
-    hal_ir_else(b);
-    emit_tile(b, &values, false);
-    hal_ir_end(b);
+    emit_either_tile(b, &values, hal_ir_le(b, hal_ir_add(b, start, most), aligned));
 }
 
 static void plan_append_key(const segments_plan *plan, ops_cache_key *key)
 {
     const ops_segments *call = plan->call;
     const uint8_t no_slots[1] = {0};
-    const uint32_t counts[6] = {call->input_count, call->output_count, call->scalars,
-                                plan->width,       plan->group,        plan->tile};
+    const uint32_t fold = call->folds ? 1 + call->fold : 0;
+    const uint32_t counts[7] = {call->input_count, call->output_count, call->scalars, plan->width,
+                                plan->group,       plan->tile,         fold};
     ops_cache_key_begin(key, OPS_FAMILY_SEGMENTS);
     ops_cache_key_append(key, call->form, 2 * sizeof *call->form);
     ops_cache_key_append(key, counts, sizeof counts);
@@ -687,7 +773,7 @@ hal_status ops_segments_record(ops_context *context, const ops_segments *call,
     plan_find_common(plan);
     plan_choose_segments(plan);
     hal_status status = HAL_OK;
-    if (plan->count >= 2) {
+    if (plan->count >= (call->folds ? 1 : 2)) {
         plan_bind(plan);
         status = plan_compute(context, plan, tables);
         *taken = status == HAL_OK ? plan->count : 0;

@@ -1,5 +1,5 @@
 /* Segments: one expression over many tensors of different lengths, by few kernels. Each group of
- * work-items computes a tile of one segment, which it finds in a table. Inputs and outputs of
+ * work-items computes a tile of one segment, or folds a whole one, which it finds in a table. Inputs and outputs of
  * different segments that are in one buffer take one binding. Further buffers take bindings of
  * their own, among which a group chooses; small ones are copied into one buffer first.
  *
@@ -9,6 +9,8 @@
 
 #include "tensor/context.h"
 #include "tensor/expression.h"
+
+#include <ops/reduce.h>
 
 #define OPS_SEGMENT_VIEWS (OPS_MAX_INPUTS + OPS_MAX_OUTPUTS)
 
@@ -29,6 +31,11 @@ typedef struct ops_segments {
     uint32_t input_count, output_count;
     uint32_t scalars; /* a bit for each input that has one element for all of a segment */
     hal_type types[OPS_SEGMENT_VIEWS]; /* of the elements in memory */
+    /* Whether the only output has one element for each segment, its values folded: those of
+     * work-item i of a group, which are in the vectors i, i + group, ... of the segment, in order,
+     * then the work-items by halves. */
+    bool folds;
+    ops_reduction fold; /* SUM, PRODUCT, MAX or MIN */
     const ops_segment *segments;
     uint32_t count;
     /* Makes the expression for a new kernel. Ownership: the caller's. */
@@ -53,7 +60,8 @@ uint64_t ops_segments_largest_buffer(const ops_context *context);
 
 /* Records a kernel of the first segments, as many as its bindings allow. Outputs overlap neither
  * each other nor inputs, and are in few buffers that have no other use. *taken: how many; 0 where
- * a kernel would compute fewer than two, and then nothing was recorded.
+ * a kernel would compute none, or fewer than two that are not folded, and then nothing was
+ * recorded.
  * Errors: those of buffers, kernels and dispatches. */
 hal_status ops_segments_record(ops_context *context, const ops_segments *call,
                                ops_segment_tables *tables, uint32_t *taken);

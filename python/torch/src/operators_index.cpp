@@ -6,6 +6,7 @@
 #include <ATen/native/TypeProperties.h>
 
 #include "call.h"
+#include "view.h"
 #include "index_check.h"
 
 namespace halyard {
@@ -632,12 +633,41 @@ Results index_put(const Call &c) // self, indices, values, accumulate
 
 // ---- Joining and turning ----
 
+// The tensors as one, if they follow one another in a storage, as the parts of a split do; an empty
+// Array otherwise.
+Array adjacent(const std::vector<Tensor> &tensors, int64_t axis, hal_type type) {
+  const Tensor &first = tensors[0];
+  if (!is_plain(first) || !is_ours(first) || axis != 0 || first.dim() == 0) {
+    return Array();
+  }
+  at::DimVector sizes(first.sizes());
+  int64_t end = first.storage_offset();
+  sizes[0] = 0;
+  for (const Tensor &t : tensors) {
+    if (!t.is_alias_of(first) || type_of(t.scalar_type()) != type || !t.is_contiguous() ||
+        t.dim() != first.dim() || t.sizes().slice(1) != first.sizes().slice(1) ||
+        t.storage_offset() != end || !is_plain(t) || t.numel() == 0) {
+      return Array();
+    }
+    sizes[0] += t.size(0);
+    end += t.numel();
+  }
+  Cell *cell = Cell::of(first);
+  const Array view = view_of(cell, type, sizes, first.strides(), first.storage_offset());
+  const bool is_whole = (size_t)view.count() * first.itemsize() == cell->bytes;
+  return is_whole ? view : Array(ops_array_copy(view));
+}
+
 Results concatenate(const Call &c) {
   const std::vector<Tensor> tensors = c.value(0).toTensorVector();
   const hal_type type =
       type_of(at::native::result_type(at::TensorList(tensors)));
   if (type == HAL_TYPE_NONE) {
     throw Unsupported("a type that Halyard lacks");
+  }
+  const Array together = adjacent(tensors, c.integer(1), type);
+  if (together) {
+    return {together};
   }
   std::vector<Array> arrays;
   std::vector<ops_array *> parts;

@@ -305,8 +305,9 @@ Results lstm_cell(const Call &c) // input gates, hidden gates, cx, input bias, h
     const Array x = reshape(gates, Shape{n, 4, h});
     const Array values =
         reshape(where(gate_mask(c.device(), 4, 2), tanh_of(x), sigmoid(x)), Shape{n, 4 * h});
-    const Array i = gate(values, 0, h, 1), f = gate(values, 1, h, 1);
-    const Array g = gate(values, 2, h, 1), o = gate(values, 3, h, 1);
+    // Of the sums, not of `values`: those are computed for a gradient only, and by a kernel before.
+    const auto sums = [&](int64_t k) { return slice(x, 1, k, 1); };
+    const Array i = sigmoid(sums(0)), f = sigmoid(sums(1)), g = tanh_of(sums(2)), o = sigmoid(sums(3));
     const Array cy = f * gate(c[2], 0, h, 1) + i * g;
     return {reshape(o * tanh_of(cy), cx.sizes()), reshape(cy, cx.sizes()), values};
 }

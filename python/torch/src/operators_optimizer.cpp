@@ -1,5 +1,9 @@
 // Fused steps of optimizers, and the scaling of gradients in mixed precision. Arrays are deferred, so
 // the steps of many parameters become few kernels without a kernel for each optimizer.
+#include <cmath>
+
+#include <ATen/ops/_foreach_norm_native.h>
+
 #include "call.h"
 
 namespace halyard
@@ -184,6 +188,50 @@ Results adagrad(const Call &c)
     return {};
 }
 
+// ---- Norms of many gradients ----
+
+// The norms as one array, by kernels that all tensors share; an empty Array where that is not possible.
+Array norms_of(at::TensorList tensors, double order)
+{
+    const Tensor &first = tensors[0];
+    std::vector<Array> arrays;
+    std::vector<ops_array *> list;
+    for (const Tensor &t : tensors) {
+        if (!is_ours(t) || t.device() != first.device() || t.scalar_type() != first.scalar_type() ||
+            !is_plain(t) || t.numel() == 0 || !hal_type_is_float(type_of(t.scalar_type()))) {
+            return Array();
+        }
+        const Array whole = whole_of(t);
+        arrays.push_back(whole ? whole : array_of(t));
+        list.push_back(arrays.back());
+    }
+    if (device_at(first.device().index()).records_graph || mode() != Mode::FUSED ||
+        (order != 1 && order != 2 && order != INFINITY)) {
+        return Array();
+    }
+    const Array sums(ops_array_reduce_each(order == INFINITY ? OPS_REDUCE_MAX : OPS_REDUCE_SUM,
+                                           order == 2 ? OPS_SQUARE : OPS_ABS, list.data(),
+                                           (uint32_t)list.size()));
+    return cast(order == 2 ? unary(OPS_SQRT, sums) : sums, type_of(first.scalar_type()));
+}
+
+// As on PyTorch's own devices the norms are parts of one tensor.
+std::vector<Tensor> foreach_norm(at::TensorList tensors, const at::Scalar &order,
+                                 std::optional<ScalarType> dtype)
+{
+    Tensor all;
+    if (tensors.size() > 1 && !order.isComplex() &&
+        (!dtype || *dtype == tensors[0].scalar_type())) {
+        try {
+            Lock lock;
+            Array norms = norms_of(tensors, order.toDouble());
+            all = norms ? tensor_of(std::move(norms), tensors[0].device().index()) : Tensor();
+        } catch (const Unsupported &) { // each by itself
+        }
+    }
+    return all.defined() ? all.unbind() : at::native::foreach_tensor_norm_slow(tensors, order, dtype);
+}
+
 // ---- Gradients in mixed precision ----
 
 Results unscale(const Call &c) // gradients, found_inf, inv_scale
@@ -231,6 +279,7 @@ const Operator TABLE[] = {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
 {
     add_operators(library, TABLE);
+    library.impl("_foreach_norm.Scalar", foreach_norm);
 }
 
 } // namespace

@@ -77,3 +77,29 @@ def test_mode_with_out(strict):
     out = (torch.empty(0, dtype=torch.long, device=DEVICE), torch.empty(0, dtype=torch.long, device=DEVICE))
     torch.mode(x.to(DEVICE), 1, out=out)
     assert out[0].tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("order", [1, 2, float("inf"), 3])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64])
+def test_norms_of_many(order, dtype, strict):
+    tensors = [floats(i % 5 + 1, i * 37 + 1).to(dtype) for i in range(12)]
+    ours = [t.to(DEVICE) for t in tensors]
+    ours[3] = ours[3].t()
+    ours[4] = ours[4][:, 1:]
+    tensors[4] = tensors[4][:, 1:]
+    for got, want in zip(torch._foreach_norm(ours, order), torch._foreach_norm(tensors, order)):
+        assert got.dtype == want.dtype and got.shape == want.shape
+        torch.testing.assert_close(got.cpu(), want, rtol=2e-3 if dtype == torch.float16 else 1e-5, atol=0)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_parts_are_joined_again(axis, strict):
+    x = floats(6, 4)
+    ours = x.to(DEVICE)
+    parts = ours.split(2, axis)
+    whole, rest = torch.cat(parts, axis), torch.cat(parts[1:], axis)
+    ours.add_(1)  # neither is a view
+    assert whole.cpu().equal(x) and rest.cpu().equal(torch.cat(x.split(2, axis)[1:], axis))
+    assert torch.stack(list(ours[0])).cpu().equal(x[0] + 1)
+    assert torch.cat([parts[1], parts[0]], axis).cpu().equal(
+        torch.cat([t + 1 for t in (x.split(2, axis)[1], x.split(2, axis)[0])], axis))

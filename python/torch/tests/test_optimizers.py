@@ -35,3 +35,20 @@ def test_kernels_of_a_step(name, way, strict):
         optimizer.step()
         after = kernels()
     assert after - before <= 3
+
+
+def test_kernels_of_clipping(strict):
+    """The norms of all gradients, the total norm, and all gradients times the same factor."""
+    shapes = [(i % 7 * 3 + 3,) if i % 3 else (i % 5 + 2, i % 4 + 3) for i in range(100)]
+    gradients = [torch.randn(shape) for shape in shapes]
+    parameters = [torch.nn.Parameter(torch.zeros(shape).to(DEVICE)) for shape in shapes]
+    for _ in range(3):
+        for parameter, gradient in zip(parameters, gradients):
+            parameter.grad = gradient.to(DEVICE)
+        before = kernels()
+        norm = torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        after = kernels()
+    assert after - before <= 4
+    want = torch.cat([g.flatten() for g in gradients]).norm()
+    torch.testing.assert_close(norm.cpu(), want, rtol=1e-5, atol=0)
+    torch.testing.assert_close(parameters[7].grad.cpu(), gradients[7] / (want + 1e-6), rtol=1e-5, atol=1e-7)
