@@ -217,10 +217,10 @@ HAL_API ops_array *ops_array_log_softmax(int32_t axis, ops_array *x);
 HAL_API ops_array *ops_array_reduce_axes(ops_reduction reduction, const int32_t *axes,
                                          uint32_t axis_count, int keep_axes, ops_array *x);
 
-/* The reduction (SUM, MAX, MIN) of |x| or x^2 (`function` ABS, SQUARE) of all elements of each array:
- * rank 1, `count` elements, of F32 for narrow floats. Few kernels whatever the shapes are, where
- * `count` calls of ops_array_reduce are as many; the order of additions is another than of those,
- * and depends on the lengths and the device only. Computes the arrays, which are of one float type.
+/* The reduction (SUM, MAX, MIN) of |x| or x^2 (`function` ABS, SQUARE) of all elements of each
+ * array: rank 1, `count` elements, of F32 for narrow floats. Few kernels whatever the shapes are,
+ * where `count` calls of ops_array_reduce are as many; the order of additions is another than of
+ * those, and depends on the lengths and the device only. Computes the arrays, of one float type.
  * Ownership: the scope's or the caller's. Threads: the queue's. Errors: null, INVALID_ARGUMENT for
  * other types and functions and for no elements; UNSUPPORTED within the recording of a graph, and
  * for arrays of more than 256 MiB; those of ops_array_evaluate. */

@@ -1,7 +1,8 @@
 /* Segments: one expression over many tensors of different lengths, by few kernels. Each group of
- * work-items computes a tile of one segment, or folds a whole one, which it finds in a table. Inputs and outputs of
- * different segments that are in one buffer take one binding. Further buffers take bindings of
- * their own, among which a group chooses; small ones are copied into one buffer first.
+ * work-items computes a tile of one segment, or folds a whole one, which it finds in a table.
+ * Inputs and outputs of different segments that are in one buffer take one binding. Further buffers
+ * take bindings of their own, among which a group chooses; small ones are copied into one buffer
+ * first.
  *
  * Method: horizontal fusion, as the foreach kernels of PyTorch, without addresses in memory. */
 #ifndef OPS_SRC_KERNELS_SEGMENTS_H
