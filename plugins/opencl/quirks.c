@@ -91,8 +91,8 @@ static const quirk_row rows[] = {
     {.platform = "rusticl",
      .device = "llvmpipe",
      .quirks = OPENCL_QUIRK_WRONG_ZEROS,
-     .reason = "gallivm takes 0 / x for 0 and x + 0 for x, and loses NaN: found by ir/constants "
-               "with Mesa 22.3"},
+     .reason = "gallivm takes 0 / x for 0 and x + 0 for x, also within pow, whose pow(-0, 1) is 0, "
+               "and loses NaN: found by ir/constants with Mesa 22.3"},
     {.platform = "rusticl",
      .device = "llvmpipe",
      .quirks = OPENCL_QUIRK_LIMITED_LOOPS,
