@@ -14,7 +14,7 @@
 #include <unistd.h>
 #endif
 
-enum { DEPTH = 32, HALF = CPU_PAIRS_BLOCK_BYTES / 2 };
+enum { DEPTH = 32 };
 
 /* `rows` rows of up to 32 elements, neighbours of each paired. */
 ALWAYS_INLINE void words_along(__m512i words[TILE], const uint16_t *from, int64_t ld, int rows,
@@ -135,9 +135,9 @@ ALWAYS_INLINE void rows_emulate(float *sums, const char *a, const char *b, bool 
 static void panels_emulate(const struct cpu_pairs_product *product)
 {
     const int down = product->rows > TILE ? 2 : 1, across = product->cols > TILE ? 2 : 1;
-    for (int64_t k = 0; k < product->blocks; k++) {
-        const char *a = (const char *)product->a + k * CPU_PAIRS_BLOCK_BYTES;
-        const char *b = (const char *)product->b + k * CPU_PAIRS_BLOCK_BYTES;
+    for (int64_t k = 0; k < product->k; k += DEPTH) {
+        const char *a = (const char *)product->a + k / DEPTH * CPU_PAIRS_BLOCK_BYTES;
+        const char *b = (const char *)product->b + k / DEPTH * CPU_PAIRS_BLOCK_BYTES;
         for (int i = 0; i < down; i++) {
             for (int j = 0; j < across; j++) {
                 float *sums = (float *)product->sums + (2 * i + j) * TILE * TILE;
@@ -193,7 +193,7 @@ ALWAYS_INLINE void tiles_multiply_as(const struct cpu_pairs_product *p, const bo
             _tile_loadd(3, sums + 3 * HALF, 64);
         }
     }
-    for (int64_t k = p->blocks; k > 0; k--) {
+    for (int64_t k = p->k; k > 0; k -= DEPTH) {
         _tile_loadd(4, a, 64);
         _tile_loadd(6, b, 64);
         _tile_dpbf16ps(0, 4, 6);

@@ -1,96 +1,28 @@
 /* The routines of gemm/pair_kernels.h by the dot products of AVX512_BF16, and their emulation by
  * AVX-512 (F, BW, DQ, VL). Without AVX512_BF16 in the compiler there is the emulation. */
-#include "gemm/pair_kernels.h"
-#include "gemm/vec.h"
+#include "gemm/panels.h"
 
 #include <cpuid.h>
-#include <immintrin.h>
 
-enum { DEPTH = 32, TILE = CPU_PAIRS_TILE, HALF = CPU_PAIRS_BLOCK_BYTES / 2, STRIP = 8, SHORT = 4 };
+enum { DEPTH = 32 };
 enum { CLASS_DENORMAL = 0x20 }; /* of vfpclassps */
 
-/* The sums of a row of the panel of A and a tile of columns. */
-static inline float *row_sums(void *sums, int row, int tile)
-{
-    return (float *)sums + (row / TILE * 2 + tile) * TILE * TILE + row % TILE * TILE;
-}
+static const __m512i zeros[2];
 
-/* One pair along k: added to the sums of a row. */
-typedef __m512 sums_add(__m512 sums, __m512i a, __m512i b);
-
-/* Some rows, which are in one tile, times one or two tiles of columns. */
-ALWAYS_INLINE void rows_multiply(const struct cpu_pairs_product *p, int row, const int rows,
-                                 const int tiles, sums_add *add)
-{
-    const char *a = (const char *)p->a + row * 64, *b = p->b;
-    __m512 sums[STRIP][2];
-    UNROLL
-    for (int r = 0; r < rows; r++) {
-        UNROLL
-        for (int i = 0; i < tiles; i++) {
-            sums[r][i] =
-                p->first ? _mm512_setzero_ps() : _mm512_load_ps(row_sums(p->sums, row + r, i));
-        }
-    }
-    for (int64_t k = p->blocks; k > 0; k--) {
-        for (int pair = 0; pair < TILE; pair++) {
-            __m512i words[2];
-            UNROLL
-            for (int i = 0; i < tiles; i++) {
-                words[i] = _mm512_load_si512(b + i * HALF + pair * 64);
-            }
-            UNROLL
-            for (int r = 0; r < rows; r++) {
-                int32_t word;
-                memcpy(&word, a + r * 64 + pair * 4, sizeof word);
-                UNROLL
-                for (int i = 0; i < tiles; i++) {
-                    sums[r][i] = add(sums[r][i], _mm512_set1_epi32(word), words[i]);
-                }
-            }
-        }
-        a += CPU_PAIRS_BLOCK_BYTES;
-        b += CPU_PAIRS_BLOCK_BYTES;
-    }
-    UNROLL
-    for (int r = 0; r < rows; r++) {
-        UNROLL
-        for (int i = 0; i < tiles; i++) {
-            _mm512_store_ps(row_sums(p->sums, row + r, i), sums[r][i]);
-        }
-    }
-}
-
-ALWAYS_INLINE void panels_multiply(const struct cpu_pairs_product *p, sums_add *add)
-{
-    const bool two = p->cols > TILE;
-    int row = 0;
-    for (; row + SHORT < p->rows; row += STRIP) {
-        if (two) {
-            rows_multiply(p, row, STRIP, 2, add);
-        } else {
-            rows_multiply(p, row, STRIP, 1, add);
-        }
-    }
-    if (row < p->rows && two) {
-        rows_multiply(p, row, SHORT, 2, add);
-    } else if (row < p->rows) {
-        rows_multiply(p, row, SHORT, 1, add);
-    }
-}
-
-ALWAYS_INLINE __m512 pair_emulate(__m512 sums, __m512i a, __m512i b)
+ALWAYS_INLINE __m512i pair_emulate(__m512i sums, __m512i a, __m512i b)
 {
     const __m512i upper = _mm512_set1_epi32((int)0xffff0000);
     const __m512 odd = _mm512_castsi512_ps(_mm512_and_si512(a, upper));
     const __m512 even = _mm512_castsi512_ps(_mm512_slli_epi32(a, 16));
-    sums = _mm512_fmadd_ps(odd, _mm512_castsi512_ps(_mm512_and_si512(b, upper)), sums);
-    return _mm512_fmadd_ps(even, _mm512_castsi512_ps(_mm512_slli_epi32(b, 16)), sums);
+    const __m512 one = _mm512_fmadd_ps(odd, _mm512_castsi512_ps(_mm512_and_si512(b, upper)),
+                                       _mm512_castsi512_ps(sums));
+    return _mm512_castps_si512(
+        _mm512_fmadd_ps(even, _mm512_castsi512_ps(_mm512_slli_epi32(b, 16)), one));
 }
 
 static void panels_emulate(const struct cpu_pairs_product *product)
 {
-    panels_multiply(product, pair_emulate);
+    panels_multiply(product, DEPTH, zeros, pair_emulate);
 }
 
 static void nothing_begin(void)
@@ -106,14 +38,15 @@ const struct cpu_pairs_kernels cpu_pairs_bf16_emulated = {
     panels_emulate, nothing_begin,    nothing_end};
 
 #ifdef __AVX512BF16__
-ALWAYS_INLINE __m512 pair_dot(__m512 sums, __m512i a, __m512i b)
+ALWAYS_INLINE __m512i pair_dot(__m512i sums, __m512i a, __m512i b)
 {
-    return _mm512_dpbf16_ps(sums, (__m512bh)a, (__m512bh)b);
+    return _mm512_castps_si512(
+        _mm512_dpbf16_ps(_mm512_castsi512_ps(sums), (__m512bh)a, (__m512bh)b));
 }
 
 static void panels_dot(const struct cpu_pairs_product *product)
 {
-    panels_multiply(product, pair_dot);
+    panels_multiply(product, DEPTH, zeros, pair_dot);
 }
 
 static const struct cpu_pairs_kernels bf16 = {DEPTH,      cpu_pairs_pack_a, cpu_pairs_pack_b,

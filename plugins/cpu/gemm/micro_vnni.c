@@ -2,11 +2,11 @@
  * operand is unsigned and the other signed. A is packed with its sign bits inverted: this adds 128
  * to signed numbers and takes 128 from unsigned ones. Sums begin with what this adds to them, the
  * products of a row of zeros of A, with the other sign. */
-#include "gemm/words.h"
+#include "gemm/panels.h"
 
 #include <cpuid.h>
 
-enum { DEPTH = 64, HALF = CPU_PAIRS_BLOCK_BYTES / 2, STRIP = 8, SHORT = 4, NO_EXPONENT = 0xffff };
+enum { DEPTH = 64, NO_EXPONENT = 0xffff };
 
 /* `rows` rows of up to 64 bytes. */
 ALWAYS_INLINE void fours_along(__m512i words[TILE], const uint8_t *from, int64_t ld, int rows,
@@ -83,26 +83,18 @@ static uint32_t pack_b(void *panel, const struct cpu_pairs_source *source)
     return NO_EXPONENT;
 }
 
-/* Words with numbers in a block, of so many elements or more. */
-static inline int words_of(int64_t elements)
+ALWAYS_INLINE __m512i signed_dot(__m512i sums, __m512i a, __m512i b)
 {
-    return (least(elements, DEPTH) + 3) / 4;
+    return _mm512_dpbusd_epi32(sums, a, b);
 }
 
-/* A word of A and those of B: added to the sums of a row. */
-ALWAYS_INLINE __m512i dot(__m512i sums, __m512i a, __m512i b, const bool is_signed)
+ALWAYS_INLINE __m512i unsigned_dot(__m512i sums, __m512i a, __m512i b)
 {
-    return is_signed ? _mm512_dpbusd_epi32(sums, a, b) : _mm512_dpbusd_epi32(sums, b, a);
-}
-
-static inline char *row_sums(void *sums, int row, int tile)
-{
-    return (char *)sums + (row / TILE * 2 + tile) * HALF + row % TILE * CPU_PAIRS_LINE_BYTES;
+    return _mm512_dpbusd_epi32(sums, b, a);
 }
 
 /* With what the sums of each row begin. */
-ALWAYS_INLINE void begin_find(const struct cpu_pairs_product *p, __m512i begin[2],
-                              const bool is_signed)
+ALWAYS_INLINE void begin_find(const struct cpu_pairs_product *p, __m512i begin[2], words_add *dot)
 {
     const __m512i zeros = _mm512_set1_epi8((char)0x80);
     const char *b = p->b;
@@ -112,14 +104,13 @@ ALWAYS_INLINE void begin_find(const struct cpu_pairs_product *p, __m512i begin[2
         even[i] = odd[i] = _mm512_setzero_si512();
     }
     for (int64_t k = 0; k < p->k; k += DEPTH, b += CPU_PAIRS_BLOCK_BYTES) {
-        const int words = words_of(p->k - k);
+        const int words = words_of(p->k - k, DEPTH);
         for (int word = 0; word < words; word += 2) {
             UNROLL
             for (int i = 0; i < 2; i++) {
                 const char *at = b + i * HALF + word * CPU_PAIRS_LINE_BYTES;
-                even[i] = dot(even[i], zeros, _mm512_load_si512(at), is_signed);
-                odd[i] =
-                    dot(odd[i], zeros, _mm512_load_si512(at + CPU_PAIRS_LINE_BYTES), is_signed);
+                even[i] = dot(even[i], zeros, _mm512_load_si512(at));
+                odd[i] = dot(odd[i], zeros, _mm512_load_si512(at + CPU_PAIRS_LINE_BYTES));
             }
         }
     }
@@ -129,80 +120,18 @@ ALWAYS_INLINE void begin_find(const struct cpu_pairs_product *p, __m512i begin[2
     }
 }
 
-/* Some rows, which are in one tile, times one or two tiles of columns. */
-ALWAYS_INLINE void rows_multiply(const struct cpu_pairs_product *p, int row, const int rows,
-                                 const int tiles, const __m512i begin[2], const bool is_signed)
-{
-    const char *a = (const char *)p->a + row * CPU_PAIRS_LINE_BYTES, *b = p->b;
-    __m512i sums[STRIP][2];
-    UNROLL
-    for (int r = 0; r < rows; r++) {
-        UNROLL
-        for (int i = 0; i < tiles; i++) {
-            sums[r][i] =
-                p->first
-                    ? begin[i]
-                    : _mm512_add_epi32(begin[i], _mm512_load_si512(row_sums(p->sums, row + r, i)));
-        }
-    }
-    for (int64_t k = 0; k < p->k; k += DEPTH) {
-        const int words = words_of(p->k - k);
-        for (int word = 0; word < words; word++) {
-            __m512i of_b[2];
-            UNROLL
-            for (int i = 0; i < tiles; i++) {
-                of_b[i] = _mm512_load_si512(b + i * HALF + word * CPU_PAIRS_LINE_BYTES);
-            }
-            UNROLL
-            for (int r = 0; r < rows; r++) {
-                int32_t four;
-                memcpy(&four, a + r * CPU_PAIRS_LINE_BYTES + word * 4, sizeof four);
-                UNROLL
-                for (int i = 0; i < tiles; i++) {
-                    sums[r][i] = dot(sums[r][i], _mm512_set1_epi32(four), of_b[i], is_signed);
-                }
-            }
-        }
-        a += CPU_PAIRS_BLOCK_BYTES;
-        b += CPU_PAIRS_BLOCK_BYTES;
-    }
-    UNROLL
-    for (int r = 0; r < rows; r++) {
-        UNROLL
-        for (int i = 0; i < tiles; i++) {
-            _mm512_store_si512(row_sums(p->sums, row + r, i), sums[r][i]);
-        }
-    }
-}
-
-ALWAYS_INLINE void panels_multiply(const struct cpu_pairs_product *p, const bool is_signed)
-{
-    const bool two = p->cols > TILE;
-    __m512i begin[2];
-    int row = 0;
-    begin_find(p, begin, is_signed);
-    for (; row + SHORT < p->rows; row += STRIP) {
-        if (two) {
-            rows_multiply(p, row, STRIP, 2, begin, is_signed);
-        } else {
-            rows_multiply(p, row, STRIP, 1, begin, is_signed);
-        }
-    }
-    if (row < p->rows && two) {
-        rows_multiply(p, row, SHORT, 2, begin, is_signed);
-    } else if (row < p->rows) {
-        rows_multiply(p, row, SHORT, 1, begin, is_signed);
-    }
-}
-
 static void multiply_signed(const struct cpu_pairs_product *product)
 {
-    panels_multiply(product, true);
+    __m512i begin[2];
+    begin_find(product, begin, signed_dot);
+    panels_multiply(product, DEPTH, begin, signed_dot);
 }
 
 static void multiply_unsigned(const struct cpu_pairs_product *product)
 {
-    panels_multiply(product, false);
+    __m512i begin[2];
+    begin_find(product, begin, unsigned_dot);
+    panels_multiply(product, DEPTH, begin, unsigned_dot);
 }
 
 static void nothing(void)

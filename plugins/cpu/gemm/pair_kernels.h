@@ -28,11 +28,11 @@ struct cpu_pairs_source {
     bool k_contiguous;
 };
 
-/* The product of two panels with `blocks` blocks of k. */
+/* The product of two panels. */
 struct cpu_pairs_product {
     void *sums; /* 2 x 2 tiles: added to, but with `first` overwritten */
     const void *a, *b;
-    int64_t blocks, k; /* elements of k: the last block may have fewer */
+    int64_t k; /* elements: the last block may have fewer */
     bool first;
     int rows, cols; /* of the panels, up to 32; others may be computed as well */
 };

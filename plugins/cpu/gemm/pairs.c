@@ -167,7 +167,6 @@ static void strip_multiply(struct pairs_task *task, int64_t slab, int64_t at, in
             .sums = task_sums(task, at / CPU_PAIRS_SIDE, i),
             .a = task->a,
             .b = task_panel(task, slab, i),
-            .blocks = blocks_of(p, k),
             .k = k,
             .first = slab == 0,
             .rows = rows,

@@ -7,7 +7,7 @@
 
 #include <immintrin.h>
 
-enum { TILE = CPU_PAIRS_TILE };
+enum { TILE = CPU_PAIRS_TILE, HALF = CPU_PAIRS_BLOCK_BYTES / 2 };
 
 static inline int least(int64_t a, int b)
 {

@@ -214,7 +214,7 @@ static void order_try(const struct cpu_pairs_kernels *unit, bool first, int rows
     struct cpu_pairs_product p = {.sums = sums[0][0][0],
                                   .a = a,
                                   .b = b,
-                                  .blocks = 4,
+                                  .k = 4 * 32,
                                   .first = first,
                                   .rows = rows,
                                   .cols = cols};
