@@ -149,6 +149,10 @@ void bench_random(hal_type type, void *elements, size_t count, uint64_t seed)
         case HAL_TYPE_BF16:
             ((uint16_t *)elements)[i] = (uint16_t)(bits >> 16);
             break;
+        case HAL_TYPE_I8:
+        case HAL_TYPE_U8:
+            ((uint8_t *)elements)[i] = (uint8_t)(int32_t)(256 * value);
+            break;
         default:
             ((float *)elements)[i] = single;
         }
@@ -168,8 +172,14 @@ double bench_value(hal_type type, const void *elements, size_t index)
         memcpy(&value, &bits, sizeof value);
         return (double)value;
     }
+    case HAL_TYPE_I8:
+        return ((const int8_t *)elements)[index];
+    case HAL_TYPE_U8:
+        return ((const uint8_t *)elements)[index];
     case HAL_TYPE_I32:
         return ((const int32_t *)elements)[index];
+    case HAL_TYPE_U32:
+        return ((const uint32_t *)elements)[index];
     default:
         return (double)((const float *)elements)[index];
     }

@@ -4,7 +4,8 @@
     hal-bench gemm --device cpu --random 100 --json gemm.json
     python3 bench/peers/pytorch/gemm.py --device cpu --rows gemm.json --json torch.json
 
-Each product is torch.mm of operands stored as hal-bench stores them, with a result that exists.
+Each product is torch.mm, of bytes torch._int_mm, of operands stored as hal-bench stores them, with
+a result that exists.
 """
 import argparse
 import json
@@ -14,12 +15,15 @@ import torch
 
 from sequential import Bench
 
-TYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16}
+TYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16,
+         "i8": torch.int8}
 
 
 def operand(bench, dtype, rows, columns, is_transposed):
     shape = (columns, rows) if is_transposed else (rows, columns)
-    memory = torch.rand(shape, device=bench.device, dtype=dtype) - 0.5
+    memory = (torch.randint(-128, 128, shape, device=bench.device, dtype=dtype)
+              if dtype == torch.int8 else
+              torch.rand(shape, device=bench.device, dtype=dtype) - 0.5)
     return memory.t() if is_transposed else memory
 
 
@@ -28,8 +32,10 @@ def measure(bench, row):
     dtype, m, n, k = TYPES[row["type"]], row["m"], row["n"], row["k"]
     a = operand(bench, dtype, m, k, layout[0][0] == "t")
     b = operand(bench, dtype, k, n, layout[0][1] == "t")
-    c = torch.empty((m, n), device=bench.device, dtype=dtype)
-    bench.add(row["case"], "torch_eager", lambda: torch.mm(a, b, out=c), 1)
+    multiply = torch._int_mm if dtype == torch.int8 else torch.mm
+    c = torch.empty((m, n), device=bench.device,
+                    dtype=torch.int32 if dtype == torch.int8 else dtype)
+    bench.add(row["case"], "torch_eager", lambda: multiply(a, b, out=c), 1)
 
 
 def main():

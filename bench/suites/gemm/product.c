@@ -86,11 +86,12 @@ bool gemm_product_fill(gemm_product *product)
     stored_shapes(product, shapes);
     for (int i = 0; i < 4; i++) {
         const size_t count = (size_t)(shapes[i][0] * shapes[i][1] * shapes[i][2]);
-        *hosts[i] = aligned_alloc(64, (count * hal_type_size(product->type) + 63) / 64 * 64);
+        const hal_type type = i == 2 ? gemm_product_type_c(product) : product->type;
+        *hosts[i] = aligned_alloc(64, (count * hal_type_size(type) + 63) / 64 * 64);
         if (!*hosts[i]) {
             return bench_fail(product->bench, "out of memory");
         }
-        bench_random(product->type, *hosts[i], count, (uint64_t)i + 1);
+        bench_random(type, *hosts[i], count, (uint64_t)i + 1);
     }
     return checks_make(product) || bench_fail(product->bench, "out of memory");
 }
@@ -125,9 +126,15 @@ static bool epilogue_make(const gemm_product *product, ops_context *ops, gemm_op
            expression_make(product, operands);
 }
 
+hal_type gemm_product_type_c(const gemm_product *product)
+{
+    return hal_type_is_integer(product->type) ? hal_type_of_value(product->type) : product->type;
+}
+
 size_t gemm_product_c_bytes(const gemm_product *product)
 {
-    return (size_t)(product->batch * product->m * product->n) * hal_type_size(product->type);
+    return (size_t)(product->batch * product->m * product->n) *
+           hal_type_size(gemm_product_type_c(product));
 }
 
 void gemm_product_free(gemm_product *product)
@@ -160,14 +167,17 @@ bool gemm_operands_make(const gemm_product *product, ops_context *ops, gemm_oper
     stored_shapes(product, shapes);
     *operands = (gemm_operands){0};
     for (int i = 0; i < 3; i++) {
-        if (!bench_ok(product->bench,
-                      ops_tensor_from_host(ops, product->type, rank, shapes[i] + 3 - rank, hosts[i],
-                                           made[i]),
-                      "a matrix on the device")) {
+        const hal_type type = i == 2 ? gemm_product_type_c(product) : product->type;
+        if (!bench_ok(
+                product->bench,
+                ops_tensor_from_host(ops, type, rank, shapes[i] + 3 - rank, hosts[i], made[i]),
+                "a matrix on the device")) {
             return false;
         }
     }
-    return (!product->bench->options.epilogue || epilogue_make(product, ops, operands)) &&
+    const bool has_epilogue =
+        product->bench->options.epilogue && !hal_type_is_integer(product->type);
+    return (!has_epilogue || epilogue_make(product, ops, operands)) &&
            (!product->transpose_a || transpose(product->bench, rank, &operands->a)) &&
            (!product->transpose_b || transpose(product->bench, rank, &operands->b));
 }
@@ -289,7 +299,7 @@ static long double epilogue_apply(const gemm_product *p, int64_t column, long do
 }
 
 /* |c' - c| <= gamma(K) (|A||B|) + u |c| for the product's checks; the
- * fast class may round one operand to 11 bits and truncate the other. */
+ * fast class may round one operand to 11 bits and truncate the other. Of integers c' = c. */
 static bool product_check(const gemm_product *p, const char *who, bool is_peer, uint32_t levels,
                           bool has_epilogue)
 {
@@ -298,10 +308,10 @@ static bool product_check(const gemm_product *p, const char *who, bool is_peer, 
     const double operand = (fast ? 0x1.8p-10 : 0.0) + (is_peer ? out : 0.0);
     const double gamma = (double)p->k * u / (1.0 - (double)p->k * u);
     for (const gemm_check *e = p->checks; e < p->checks + CHECKS; e++) {
-        const double value = bench_value(p->type, p->c, (size_t)e->at);
+        const double value = bench_value(gemm_product_type_c(p), p->c, (size_t)e->at);
         double bound = (gamma + operand) * (double)e->size + levels_bound(p, levels, u);
         const long double want = has_epilogue ? epilogue_apply(p, e->j, e->sum, u, &bound) : e->sum;
-        bound += 1.001 * out * fabs((double)want);
+        bound = hal_type_is_integer(p->type) ? 0.0 : bound + 1.001 * out * fabs((double)want);
         if (!(fabs(value - (double)want) <= bound)) {
             char name[64];
             gemm_product_name(p, name, sizeof name);

@@ -33,7 +33,7 @@ typedef struct gemm_call {
     uint32_t levels;
     ops_gemm_impl impl;
     char config[96];   /* a portable kernel, as ops_gemm_get_config names it; empty: the choice */
-    bool has_epilogue; /* bias_gelu of the operands */
+    bool has_epilogue; /* bias_gelu of the operands, which are floats */
     bool failed;       /* nothing more is measured */
 } gemm_call;
 
@@ -49,6 +49,9 @@ void gemm_product_name(const gemm_product *product, char *name, size_t bytes);
  * failure. */
 bool gemm_product_fill(gemm_product *product);
 void gemm_product_free(gemm_product *product);
+
+/* Of C: that of A and B, or of sums of integers. */
+hal_type gemm_product_type_c(const gemm_product *product);
 
 /* Of C on the host. */
 size_t gemm_product_c_bytes(const gemm_product *product);

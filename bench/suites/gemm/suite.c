@@ -295,10 +295,11 @@ static void run_case(gemm_product *p, const gemm_operands *operands, gemm_call *
             add_best(row, &competitors[first], more[i]);
         }
         if (row) {
-            const double elements = (double)(p->m * p->k + p->k * p->n + p->m * p->n),
+            const double bytes = (double)(p->m * p->k + p->k * p->n) * hal_type_size(p->type) +
+                                 (double)(p->m * p->n) * hal_type_size(gemm_product_type_c(p)),
                          batch = (double)p->batch;
             bench_rate(row, 2.0 * (double)p->m * (double)p->n * (double)p->k * batch,
-                       elements * hal_type_size(p->type) * batch);
+                       bytes * batch);
         }
     }
 }
@@ -321,7 +322,7 @@ static void run_classes(const gemm_product *shape, peer *peers, int peer_count)
                                            .precision = options->precision,
                                            .levels = options->levels,
                                            .impl = options->impl};
-            if (options->epilogue) {
+            if (options->epilogue && !hal_type_is_integer(p.type)) {
                 classes[count] = classes[count - 1];
                 classes[count++].has_epilogue = true;
             }
@@ -364,13 +365,14 @@ static bool product_get(const bench_options *options, int index, uint64_t *state
 
 void suite_gemm(bench_state *bench)
 {
-    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F64, HAL_TYPE_F16, HAL_TYPE_BF16};
+    static const hal_type types[] = {HAL_TYPE_F32,  HAL_TYPE_F64, HAL_TYPE_F16,
+                                     HAL_TYPE_BF16, HAL_TYPE_I8,  HAL_TYPE_U8};
     const bench_options *options = &bench->options;
     const uint64_t seed = bench_seed_of(options);
     peer peers[BENCH_MAX_PEERS];
     const int peer_count = open_peers(bench, peers);
     interrupt_watch();
-    for (int t = 0; t < 4; t++) {
+    for (int t = 0; t < (int)(sizeof types / sizeof *types); t++) {
         gemm_product product = {.bench = bench, .type = types[t]};
         uint64_t state = bench_seed(seed);
         for (int i = 0; bench_wants(bench, types[t], t == 0) && !interrupt_was_asked() &&

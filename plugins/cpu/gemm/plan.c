@@ -25,8 +25,9 @@ static bool matrix_fits(int64_t rows, int64_t cols, int64_t ld, int64_t batch, i
 
 /* The least sides, and the least product of m, n and k, for which matrix units are faster. */
 enum { PAIRS_SIDE = 6, PAIRS_DEPTH = 32, PAIRS_WORK = 16384 };
-/* Of bytes, whose other way is a portable kernel, which packs no rows of B for few rows of A. */
-enum { BYTES_ROWS = 4, BYTES_DEPTH = 16, BYTES_WORK = 4096 };
+/* The least such product of bytes, whose other way is a portable kernel. That one is faster, too,
+ * for a row times a B of rows, which it need not pack. */
+enum { BYTES_WORK = 512 };
 /* Blocks of k that a task multiplies at a time. */
 enum { PAIRS_BLOCKS = 16 };
 /* Bytes of B that are packed at a time. */
@@ -252,8 +253,7 @@ static bool plan_suits_pairs(const struct cpu_gemm_plan *p)
 {
     const struct cpu_gemm_desc *d = &p->desc;
     if (p->pairs && cpu_gemm_is_integer(d->type_a)) {
-        return (d->m >= BYTES_ROWS || d->transpose_b) && d->k >= BYTES_DEPTH &&
-               d->m * d->n * d->k >= BYTES_WORK;
+        return (d->m > 1 || d->transpose_b) && d->k > 0 && d->m * d->n * d->k >= BYTES_WORK;
     }
     return p->pairs && d->m >= PAIRS_SIDE && d->n >= PAIRS_SIDE && d->k >= PAIRS_DEPTH &&
            d->m * d->n * d->k >= PAIRS_WORK;
