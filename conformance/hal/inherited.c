@@ -34,7 +34,7 @@ static void descriptors(case_run *run, const void *parameters)
 {
     bool was_open[MOST_FILES];
     if (case_has_compiler(run)) {
-        case_unsupported(run, "a driver has descriptors of its own");
+        case_unsupported(run, "the driver opens descriptors, which the plugin does not control");
     }
     for (int i = 0; i < MOST_FILES; i++) {
         was_open[i] = fcntl(i, F_GETFD) >= 0;
@@ -78,7 +78,7 @@ static void threads(case_run *run, const void *parameters)
                                   SIGUSR2, SIGALRM, SIGCHLD, SIGIO,   SIGPROF};
     char own[32];
     if (case_has_compiler(run)) {
-        case_unsupported(run, "a driver has threads of its own");
+        case_unsupported(run, "the driver starts threads, which the plugin does not control");
     }
     device_use(run);
     snprintf(own, sizeof own, "%ld", (long)syscall(SYS_gettid));

@@ -347,8 +347,8 @@ static hal_type operand_type(const elementwise *tested, unsigned operand)
 enum { MOST_LANES = 256, RANDOM_LANES = 32, APART = 7 };
 
 /* Constants of a function, and of them in one kernel: a compiler has the function's polynomial for
- * each. After so many seconds of a driver's compiler the rest is left out: rusticl takes three for
- * each constant of pow. */
+ * each. The remaining kernels are skipped once compilation has taken COMPILER_SECONDS: rusticl
+ * needs three seconds for each constant of pow. */
 enum { OF_FUNCTIONS = 11, IN_KERNEL = 3, COMPILER_SECONDS = 5 };
 
 /* What is combined with constants: the corners, random values, and of integers multiples of the

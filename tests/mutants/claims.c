@@ -159,14 +159,6 @@ static void submit_256_kib(wrap_table *table)
     table->submit = submit_deep;
 }
 
-#define TABLE(fault)                    \
-    {                                   \
-        .name = #fault, .table = fault, \
-    }
-#define BATCH(fault)                    \
-    {                                   \
-        .name = #fault, .batch = fault, \
-    }
 const mutant mutants_claims[] = {
     TABLE(name_of_process), TABLE(driver_of_process), TABLE(units_of_process),
     TABLE(name_of_call),    TABLE(success_speaks),    TABLE(unknown_device_silent),

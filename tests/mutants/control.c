@@ -307,29 +307,25 @@ static uint32_t reduce_unsigned(wrap_ir *ir, uint32_t i)
     return edit_replace(ir, result, UNARY(BITCAST, I32, result));
 }
 
-#define MUTANT(fault, OPCODE, TYPE)                                                         \
-    {                                                                                       \
-        .name = #fault, .record = fault, .opcode = HAL_IR_##OPCODE, .type = HAL_TYPE_##TYPE \
-    }
-const mutant mutants_control[] = {MUTANT(load_bool, LOAD, BOOL),
-                                  MUTANT(load_i8, LOAD, I32),
-                                  MUTANT(load_u16, LOAD, U32),
-                                  MUTANT(load_f16, LOAD, F32),
-                                  MUTANT(store_saturates, STORE, NONE),
-                                  MUTANT(store_u8, STORE, NONE),
-                                  MUTANT(guard_one, LOAD, U32),
-                                  MUTANT(atomic_new, ATOMIC, U32),
-                                  MUTANT(atomic_compare, ATOMIC, U32),
-                                  MUTANT(atomic_apart, ATOMIC, I32),
-                                  MUTANT(async_guard, ASYNC_COPY, NONE),
-                                  MUTANT(local_id_swapped, LOCAL_ID, NONE),
-                                  MUTANT(group_count_second, GROUP_COUNT, NONE),
-                                  MUTANT(lane_y, LANE_ID, NONE),
-                                  MUTANT(for_signed, FOR, U32),
-                                  MUTANT(for_last, FOR, NONE),
+const mutant mutants_control[] = {RECORD(load_bool, LOAD, BOOL),
+                                  RECORD(load_i8, LOAD, I32),
+                                  RECORD(load_u16, LOAD, U32),
+                                  RECORD(load_f16, LOAD, F32),
+                                  RECORD(store_saturates, STORE, NONE),
+                                  RECORD(store_u8, STORE, NONE),
+                                  RECORD(guard_one, LOAD, U32),
+                                  RECORD(atomic_new, ATOMIC, U32),
+                                  RECORD(atomic_compare, ATOMIC, U32),
+                                  RECORD(atomic_apart, ATOMIC, I32),
+                                  RECORD(async_guard, ASYNC_COPY, NONE),
+                                  RECORD(local_id_swapped, LOCAL_ID, NONE),
+                                  RECORD(group_count_second, GROUP_COUNT, NONE),
+                                  RECORD(lane_y, LANE_ID, NONE),
+                                  RECORD(for_signed, FOR, U32),
+                                  RECORD(for_last, FOR, NONE),
                                   {.name = "var_once", .ir = var_once},
                                   {.name = "set_deep", .ir = set_deep},
-                                  MUTANT(shuffle_modulo, SHUFFLE, U32),
-                                  MUTANT(reduce_order, SUBGROUP_REDUCE, F32),
-                                  MUTANT(reduce_unsigned, SUBGROUP_REDUCE, I32),
+                                  RECORD(shuffle_modulo, SHUFFLE, U32),
+                                  RECORD(reduce_order, SUBGROUP_REDUCE, F32),
+                                  RECORD(reduce_unsigned, SUBGROUP_REDUCE, I32),
                                   {.name = NULL}};

@@ -498,24 +498,9 @@ FAULT(leak_native_wait, leaks_wait)
 FAULT(leak_native_block, leaks_block)
 FAULT(leak_quirk, leaks_quirk)
 
-#define MUTANT(fault)                   \
-    {                                   \
-        .name = #fault, .table = fault, \
-    }
-const mutant mutants_foreign[] = {MUTANT(foreign),
-                                  MUTANT(native_wait),
-                                  MUTANT(native_block),
-                                  MUTANT(native_import),
-                                  MUTANT(native_handle),
-                                  MUTANT(fence_dropped),
-                                  MUTANT(fence_early),
-                                  MUTANT(fence_any_value),
-                                  MUTANT(fence_starts),
-                                  MUTANT(leak_fence),
-                                  MUTANT(leak_signal),
-                                  MUTANT(leak_fence_wait),
-                                  MUTANT(leak_handle),
-                                  MUTANT(leak_native_wait),
-                                  MUTANT(leak_native_block),
-                                  MUTANT(leak_quirk),
-                                  {.name = NULL}};
+const mutant mutants_foreign[] = {
+    TABLE(foreign),       TABLE(native_wait),      TABLE(native_block),      TABLE(native_import),
+    TABLE(native_handle), TABLE(fence_dropped),    TABLE(fence_early),       TABLE(fence_any_value),
+    TABLE(fence_starts),  TABLE(leak_fence),       TABLE(leak_signal),       TABLE(leak_fence_wait),
+    TABLE(leak_handle),   TABLE(leak_native_wait), TABLE(leak_native_block), TABLE(leak_quirk),
+    {.name = NULL}};

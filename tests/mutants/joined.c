@@ -339,37 +339,25 @@ static void name_is_word(wrap_table *table)
     table->kernel_create = create_by_name;
 }
 
-#define MUTANT(fault, OPCODE, TYPE)                                                         \
-    {                                                                                       \
-        .name = #fault, .record = fault, .opcode = HAL_IR_##OPCODE, .type = HAL_TYPE_##TYPE \
-    }
-#define IR(fault)                    \
-    {                                \
-        .name = #fault, .ir = fault, \
-    }
-#define TABLE(fault)                    \
-    {                                   \
-        .name = #fault, .table = fault, \
-    }
-const mutant mutants_joined[] = {MUTANT(contract_negative, ADD, F32),
-                                 MUTANT(root_of_square, SQRT, F32),
-                                 MUTANT(choice_is_min, SELECT, F32),
-                                 MUTANT(not_less_equal, NOT, BOOL),
-                                 MUTANT(constants_joined, MUL, F32),
-                                 MUTANT(casts_joined, CAST, F64),
-                                 MUTANT(narrow_dropped, SUB, F32),
-                                 MUTANT(cast_folded, CAST, I32),
-                                 MUTANT(narrow_folded, NARROW, F32),
-                                 MUTANT(fma_of_zero, FMA, F32),
-                                 MUTANT(divide_folded, DIV, I32),
-                                 MUTANT(loop_once, FOR, I32),
-                                 MUTANT(branch_taken, IF, NONE),
-                                 MUTANT(guard_ignored, LOAD, U32),
-                                 MUTANT(lane_clamped, SHUFFLE, U32),
-                                 MUTANT(atomic_of_zero, ATOMIC, U32),
-                                 MUTANT(nan_cut, STORE, NONE),
+const mutant mutants_joined[] = {RECORD(contract_negative, ADD, F32),
+                                 RECORD(root_of_square, SQRT, F32),
+                                 RECORD(choice_is_min, SELECT, F32),
+                                 RECORD(not_less_equal, NOT, BOOL),
+                                 RECORD(constants_joined, MUL, F32),
+                                 RECORD(casts_joined, CAST, F64),
+                                 RECORD(narrow_dropped, SUB, F32),
+                                 RECORD(cast_folded, CAST, I32),
+                                 RECORD(narrow_folded, NARROW, F32),
+                                 RECORD(fma_of_zero, FMA, F32),
+                                 RECORD(divide_folded, DIV, I32),
+                                 RECORD(loop_once, FOR, I32),
+                                 RECORD(branch_taken, IF, NONE),
+                                 RECORD(guard_ignored, LOAD, U32),
+                                 RECORD(lane_clamped, SHUFFLE, U32),
+                                 RECORD(atomic_of_zero, ATOMIC, U32),
+                                 RECORD(nan_cut, STORE, NONE),
                                  IR(load_stale),
-                                 MUTANT(vector_place, LOAD, F32),
+                                 RECORD(vector_place, LOAD, F32),
                                  IR(immediate_24_bits),
                                  IR(variables_8_bits),
                                  TABLE(memories_70),

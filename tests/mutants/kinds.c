@@ -734,18 +734,6 @@ static void contract_shared(wrap_ir *ir)
     }
 }
 
-#define TABLE(fault)                    \
-    {                                   \
-        .name = #fault, .table = fault, \
-    }
-#define BATCH(fault)                    \
-    {                                   \
-        .name = #fault, .batch = fault, \
-    }
-#define IR(fault)                    \
-    {                                \
-        .name = #fault, .ir = fault, \
-    }
 const mutant mutants_kinds[] = {BATCH(offset_26_bits),
                                 BATCH(binding_64_mib),
                                 BATCH(fill_26_bits),

@@ -330,10 +330,6 @@ static void failed_kept(wrap_table *table)
     table->memory_allocate = allocate_until_failed;
 }
 
-#define TABLE(fault)                    \
-    {                                   \
-        .name = #fault, .table = fault, \
-    }
 const mutant mutants_leaks[] = {
     TABLE(leak_queue_2000),     TABLE(leak_key),      TABLE(leak_child),
     TABLE(leak_timer),          TABLE(leak_file),     TABLE(leak_batch_24),

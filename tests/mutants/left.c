@@ -149,10 +149,6 @@ static void close_folder_left(wrap_table *table)
     table->device_close = close_and_move;
 }
 
-#define TABLE(fault)                    \
-    {                                   \
-        .name = #fault, .table = fault, \
-    }
 const mutant mutants_left[] = {
     TABLE(open_folder_left),     TABLE(open_handler_left), TABLE(open_mask_left),
     TABLE(open_locale_left),     TABLE(open_umask_left),   TABLE(open_variable_left),

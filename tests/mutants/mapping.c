@@ -291,21 +291,17 @@ static void map_misaligned(wrap_table *table)
     shadowed(table);
 }
 
-#define MUTANT(fault)                   \
-    {                                   \
-        .name = #fault, .table = fault, \
-    }
-const mutant mutants_mapping[] = {MUTANT(shadowed),
-                                  MUTANT(map_up),
-                                  MUTANT(map_down),
-                                  MUTANT(map_misaligned),
-                                  MUTANT(incoherent),
-                                  MUTANT(flush_lost),
-                                  MUTANT(invalidate_lost),
-                                  MUTANT(flush_lines),
-                                  MUTANT(flush_once),
-                                  MUTANT(invalidate_words),
-                                  MUTANT(flush_length_24_bits),
-                                  MUTANT(flush_offset_26_bits),
-                                  MUTANT(invalidate_offset_26_bits),
+const mutant mutants_mapping[] = {TABLE(shadowed),
+                                  TABLE(map_up),
+                                  TABLE(map_down),
+                                  TABLE(map_misaligned),
+                                  TABLE(incoherent),
+                                  TABLE(flush_lost),
+                                  TABLE(invalidate_lost),
+                                  TABLE(flush_lines),
+                                  TABLE(flush_once),
+                                  TABLE(invalidate_words),
+                                  TABLE(flush_length_24_bits),
+                                  TABLE(flush_offset_26_bits),
+                                  TABLE(invalidate_offset_26_bits),
                                   {.name = NULL}};

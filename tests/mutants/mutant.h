@@ -29,6 +29,25 @@ typedef struct mutant {
     bool takes_any_major;                            /* of the host */
 } mutant;
 
+/* Rows of the tables, by the function that has the name of the fault. RECORD: of an opcode and a
+ * type, without their prefixes. */
+#define TABLE(fault)                    \
+    {                                   \
+        .name = #fault, .table = fault, \
+    }
+#define BATCH(fault)                    \
+    {                                   \
+        .name = #fault, .batch = fault, \
+    }
+#define IR(fault)                    \
+    {                                \
+        .name = #fault, .ir = fault, \
+    }
+#define RECORD(fault, OPCODE, TYPE)                                                         \
+    {                                                                                       \
+        .name = #fault, .record = fault, .opcode = HAL_IR_##OPCODE, .type = HAL_TYPE_##TYPE \
+    }
+
 /* For faults of two threads in one place: waits until another thread has changed the value, for
  * 20 ms at most; where that was in vain many times, not at all. */
 void mutant_await_change(const _Atomic uint64_t *place, uint64_t own);

@@ -331,14 +331,6 @@ static uint32_t narrow_twice(wrap_ir *ir, uint32_t i)
     return i;
 }
 
-#define TABLE(fault)                    \
-    {                                   \
-        .name = #fault, .table = fault, \
-    }
-#define BATCH(fault)                    \
-    {                                   \
-        .name = #fault, .batch = fault, \
-    }
 const mutant mutants_pairs[] = {BATCH(barrier_fill_fill),
                                 BATCH(barrier_rows_rows),
                                 BATCH(barrier_rows_kernel),

@@ -401,14 +401,6 @@ static void reserved_used(wrap_table *table)
     table->enumerate = enumerate_reserved;
 }
 
-#define TABLE(fault)                    \
-    {                                   \
-        .name = #fault, .table = fault, \
-    }
-#define BATCH(fault)                    \
-    {                                   \
-        .name = #fault, .batch = fault, \
-    }
 const mutant mutants_seldom[] = {BATCH(bytes_16_bits),
                                  BATCH(bindings_17_bits),
                                  BATCH(scalars_22_bits),

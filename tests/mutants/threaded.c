@@ -543,14 +543,10 @@ static void kernel_latest(wrap_table *table)
     table->kernel_create = create_latest;
 }
 
-#define MUTANT(fault)                   \
-    {                                   \
-        .name = #fault, .table = fault, \
-    }
 const mutant mutants_threaded[] = {
-    MUTANT(threaded),      MUTANT(wait_zero),     MUTANT(wait_endless),  MUTANT(wait_micro),
-    MUTANT(shared_once),   MUTANT(kernel_latest), MUTANT(wait_forever),  MUTANT(wait_thread),
-    MUTANT(batch_kept),    MUTANT(wait_100_ms),   MUTANT(lost_silently), MUTANT(lost_once),
-    MUTANT(lost_queue),    MUTANT(lost_reached),  MUTANT(late_speaks),   MUTANT(in_flight_4096),
-    MUTANT(limit_32_bits), MUTANT(limit_4_s),     MUTANT(limit_of_poll), MUTANT(limit_overflows),
+    TABLE(threaded),      TABLE(wait_zero),     TABLE(wait_endless),  TABLE(wait_micro),
+    TABLE(shared_once),   TABLE(kernel_latest), TABLE(wait_forever),  TABLE(wait_thread),
+    TABLE(batch_kept),    TABLE(wait_100_ms),   TABLE(lost_silently), TABLE(lost_once),
+    TABLE(lost_queue),    TABLE(lost_reached),  TABLE(late_speaks),   TABLE(in_flight_4096),
+    TABLE(limit_32_bits), TABLE(limit_4_s),     TABLE(limit_of_poll), TABLE(limit_overflows),
     {.name = NULL}};

@@ -40,8 +40,8 @@ HAL_API void hal_profile_group_end(hal_queue *queue);
 HAL_API void hal_profile_value(hal_queue *queue, const hal_range *range, hal_type type,
                                uint64_t number, const char *call);
 
-/* Dispatches of a kernel over this grid with these scalars do so many floating-point operations,
- * which the profile compares with the device's rates (hal/peaks.h). Told before the first such
+/* Sets the number of operations of the kernel's dispatches with this grid and these scalars, which
+ * the profile compares with the device's rates (hal/peaks.h). To be called before the first such
  * dispatch is submitted; graphs and other queues may repeat it without another call.
  *   operations       a multiply-add counts as two
  *   type             of what is multiplied

@@ -10,7 +10,7 @@
 
 enum {
     EXACT = HAL_IR_RANGE_FACTS, /* made with the record */
-    COLD,                       /* made again in a block of its own */
+    COLD,                       /* recomputed in a separate block */
     WANTED                      /* 1: to be made again */
 };
 

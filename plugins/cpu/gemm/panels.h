@@ -9,7 +9,7 @@ enum { PANEL_STRIP = 8, PANEL_SHORT = 4 }; /* rows whose sums are in registers *
 /* A word of A, in all lanes, and words of B: added to the sums of a row, f32 or i32. */
 typedef __m512i words_add(__m512i sums, __m512i a, __m512i b);
 
-/* The words of a block that have elements, where so many are left. */
+/* The number of words that hold elements in a block, with `elements` left along k. */
 static inline int words_of(int64_t elements, int depth)
 {
     const int in_word = depth / TILE;

@@ -320,7 +320,7 @@ static void wrong_updates_are_refused(void **state)
 
 /* ---- Holders ---- */
 
-/* Short sequences are kept: who takes one gets memory of its own. */
+/* Short sequences are cached: taking the buffer of one returns a copy. */
 static void a_sequence_is_taken(void **state)
 {
     const float changed[3] = {7, 8, 9};
