@@ -85,6 +85,7 @@ enum {
     KIT_C_HIDE_WIDENED = 2,  /* a conversion from I32 to 64 bits */
     KIT_C_HIDE_ZEROS = 4,    /* constants of floats that are 0 or NaN */
     KIT_C_HIDE_EXTREMA = 8,  /* those of F64, in kernels with min or max of F64 */
+    KIT_C_HIDE_NEGATIVE = 16, /* the negative of an integer in its absolute value */
 };
 
 /* Names of types that OpenCL C and Metal have in common; F64, and F16 in memory, differ. */

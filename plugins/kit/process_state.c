@@ -1,6 +1,8 @@
 /* See process_state.h. What cannot be read is not restored: no call fails for it. */
 #include "process_state.h"
 
+#include "fork.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -146,4 +148,35 @@ void kit_process_state_restore(kit_process_state *state)
         close(state->folder);
     }
     free(state);
+}
+
+/* Of all calls that are under way the first one keeps the program's numbers, and the last one
+ * restores them, so that no state is in use after its call. */
+static pthread_mutex_t numbers_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t numbers_users;
+static char *numbers_before;
+
+static void numbers_reset(void)
+{
+    numbers_users = 0;
+}
+KIT_FORK_RESET(numbers_lock, numbers_reset)
+
+void kit_numbers_keep(void)
+{
+    static char others[128];
+    pthread_mutex_lock(&numbers_lock);
+    if (numbers_users++ == 0) {
+        numbers_before = initstate(1, others, sizeof others);
+    }
+    pthread_mutex_unlock(&numbers_lock);
+}
+
+void kit_numbers_restore(void)
+{
+    pthread_mutex_lock(&numbers_lock);
+    if (numbers_users > 0 && --numbers_users == 0) {
+        setstate(numbers_before);
+    }
+    pthread_mutex_unlock(&numbers_lock);
 }

@@ -9,6 +9,7 @@
 
 #include <kit/clock.h>
 #include <kit/native_dump.h>
+#include <kit/process_state.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,6 +196,7 @@ static hal_status kernel_build(hal_plugin_kernel *made, const char *source, uint
     XXH3_128bits_update(&state, source, bytes);
     const XXH128_hash_t hash = XXH3_128bits_digest(&state);
     const uint64_t key[2] = {hash.low64, hash.high64};
+    kit_numbers_keep(); /* NVIDIA's compiler draws some */
     const bool known = program_load(made, key, options);
     hal_status status =
         known ? HAL_OK : program_compile(made, source, bytes, options, own_declarations);
@@ -207,6 +209,7 @@ static hal_status kernel_build(hal_plugin_kernel *made, const char *source, uint
     if (status == HAL_OK && !known && !(card->quirks & OPENCL_QUIRK_OWN_CACHE)) {
         program_store(made, key);
     }
+    kit_numbers_restore();
     return status;
 }
 

@@ -63,6 +63,10 @@ static const quirk_row rows[] = {
      .reason = "folds the comparison of a value that was converted from f32 with a constant 0, "
                "and gives 0 for min(0, -0): found by ir/constants"},
     {.platform = "NVIDIA",
+     .quirks = OPENCL_QUIRK_WRONG_ABS,
+     .reason = "takes abs of the least integer, which is negative, for positive: found by ir/pairs "
+               "with driver 580.159"},
+    {.platform = "NVIDIA",
      .quirks = OPENCL_QUIRK_WRONG_FILLS,
      .reason = "clEnqueueFillBuffer counts patterns from the buffer's beginning in 32 bits: from "
                "2^31 on it writes elsewhere or loses the context; found by widths/offsets"},

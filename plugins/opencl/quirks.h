@@ -60,6 +60,8 @@
     X(WRONG_EXTREMA, "wrong_extrema",                                                          \
       "constants of f64 that are 0 or NaN are hidden from the compiler, in kernels with "      \
       "min or max of f64")                                                                     \
+    X(WRONG_ABS, "wrong_abs",                                                                  \
+      "the negative of an integer in its absolute value is hidden from the compiler")          \
     X(WRONG_FILLS, "wrong_fills", "fills far inside a buffer are made of parts of the buffer") \
     X(LIMITED_LOOPS, "limited_loops", "the iterations of a kernel's loops are limited")        \
     X(CALLED_ITEMS, "called_items",                                                            \

@@ -344,6 +344,20 @@ static uint32_t allowed_widths(uint32_t widths, VkShaderFloatControlsIndependenc
     return (widths & others) == others ? widths : widths & SPIRV_FLOAT_32;
 }
 
+/* SPIRV_HIDES_* of a driver with these quirks. */
+static uint32_t hidden_of(uint32_t quirks)
+{
+    static const uint32_t rows[][2] = {{VULKAN_QUIRK_WRONG_CONSTANTS, SPIRV_HIDES_CONSTANTS},
+                                       {VULKAN_QUIRK_WRONG_NAN, SPIRV_HIDES_NAN},
+                                       {VULKAN_QUIRK_WRONG_FACTORS, SPIRV_HIDES_FACTORS},
+                                       {VULKAN_QUIRK_WRONG_ABS, SPIRV_HIDES_NEGATIVES}};
+    uint32_t hides = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        hides |= quirks & rows[i][0] ? rows[i][1] : 0;
+    }
+    return hides;
+}
+
 /* Denormals are claimed where they can be requested; fused multiply-add, and what else Vulkan does
  * not promise, by quirks. With both, division and square root of f32 are corrected. */
 static void describe_floats(const answers *a, vulkan_description *d)
@@ -371,7 +385,7 @@ static void describe_floats(const answers *a, vulkan_description *d)
     d->target.half_converts = (d->target.denormals & d->target.nearest_even & SPIRV_FLOAT_16) != 0;
     d->target.half_rounds = d->target.half_converts && !(d->quirks & VULKAN_QUIRK_FOLDS_HALVES);
     d->target.half_packs = d->target.half_converts && !d->target.half_rounds;
-    d->target.hides_constants = (d->quirks & VULKAN_QUIRK_WRONG_CONSTANTS) != 0;
+    d->target.hides = hidden_of(d->quirks);
     d->target.repairs_integral = (d->quirks & VULKAN_QUIRK_WRONG_INTEGRAL) != 0;
     d->info.exactness |= d->quirks & VULKAN_QUIRK_EXACT_FMA ? HAL_EXACT_FMA : 0;
     d->info.exactness |=

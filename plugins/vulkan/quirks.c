@@ -55,6 +55,17 @@ static const quirk_row rows[] = {
     {.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY,
      .quirks = VULKAN_QUIRK_MATRICES_IN_ORDER,
      .reason = "a cooperative matrix is the operand of mma.sync; hal-probe checks it"},
+    {.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY,
+     .quirks = VULKAN_QUIRK_WRONG_NAN,
+     .reason = "makes constant NaN of f32 quiet: found by ir/constants(nan) with driver 580.159"},
+    {.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY,
+     .quirks = VULKAN_QUIRK_WRONG_FACTORS,
+     .reason = "takes the factor 2^31 of an integer that was widened from i32 for -2^31: found by "
+               "ir/constants(opcode=mul) with driver 580.159"},
+    {.driver = VK_DRIVER_ID_NVIDIA_PROPRIETARY,
+     .quirks = VULKAN_QUIRK_WRONG_ABS,
+     .reason = "shifts abs of the least i64 as if it were positive: found by ir/pairs with driver "
+               "580.159"},
     {.driver = VK_DRIVER_ID_MESA_RADV,
      .quirks = VULKAN_QUIRK_EXACT_FMA,
      .reason = "v_fma_f32 and v_fma_f64 round once; division of f64 is by a reciprocal"},

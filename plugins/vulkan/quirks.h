@@ -23,6 +23,11 @@
     X(WRONG_CONSTANTS, "wrong_constants",                                                          \
       "constants of floats that are 0, infinite or NaN, and widened integers, are "                \
       "hidden from the driver")                                                                    \
+    X(WRONG_NAN, "wrong_nan", "constants that are NaN are hidden from the driver")                 \
+    X(WRONG_FACTORS, "wrong_factors",                                                              \
+      "constant factors of 64 bits from 2^31 to 2^32 are hidden from the driver")                  \
+    X(WRONG_ABS, "wrong_abs",                                                                      \
+      "the negative of an integer in its absolute value is hidden from the driver")                \
     X(WRONG_INTEGRAL, "wrong_integral", "floor, trunc and rint of f64 are computed by additions")  \
     X(LIMITED_LOOPS, "limited_loops", "the iterations of a kernel's loops are limited")            \
     X(COMPILES_LATE, "compiles_late", "a new kernel is dispatched once with no groups")            \

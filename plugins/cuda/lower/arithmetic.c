@@ -122,6 +122,17 @@ static void lower_divide(cuda_lowering *l, uint32_t index, const ptx_operation *
     }
 }
 
+/* Not by abs: ptxas takes its result for one that is not negative, and the least integer is its own
+ * absolute value. */
+static void lower_absolute(cuda_lowering *l, uint32_t index)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    const cuda_operand type = cuda_type(r->type), a = cuda_value(l, r->a),
+                       negative = cuda_fresh(l, cuda_class(r->type));
+    cuda_emit(l, "neg$ $, $;", type, negative, a);
+    cuda_emit(l, "max$ $, $, $;", type, cuda_define(l, index), a, negative);
+}
+
 /* NEG and ABS of floats change the sign bit alone, of NaN too, which neg and abs do not promise. */
 static void lower_sign(cuda_lowering *l, uint32_t index, const ptx_operation *operation)
 {
@@ -141,7 +152,7 @@ static void lower_sign(cuda_lowering *l, uint32_t index, const ptx_operation *op
         emit_unary(l, index, operation->integers,
                    cuda_text(hal_type_size(r->type) == 8 ? ".s64" : ".s32"));
     } else if (hal_type_is_signed(r->type)) {
-        emit_unary(l, index, operation->integers, cuda_type(r->type));
+        lower_absolute(l, index);
     } else {
         emit_unary(l, index, "mov", cuda_bits(r->type));
     }
@@ -359,7 +370,7 @@ static const ptx_operation operations[HAL_IR_OPCODE_COUNT] = {
     [HAL_IR_DIV] = {lower_divide, "div.rn", "div", cuda_type},
     [HAL_IR_REM] = {lower_divide, NULL, "rem", cuda_type},
     [HAL_IR_NEG] = {lower_sign, "xor", "neg", cuda_bits},
-    [HAL_IR_ABS] = {lower_sign, "and", "abs", cuda_bits},
+    [HAL_IR_ABS] = {lower_sign, "and", NULL, cuda_bits},
     [HAL_IR_MIN] = {lower_extreme, "min", "min", cuda_type},
     [HAL_IR_MAX] = {lower_extreme, "max", "max", cuda_type},
     [HAL_IR_SQRT] = {lower_unary, "sqrt.rn", NULL, cuda_type},

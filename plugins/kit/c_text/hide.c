@@ -44,6 +44,7 @@ uint32_t kit_c_hides(const hal_ir_kernel *ir)
         if ((opcode == HAL_IR_MIN || opcode == HAL_IR_MAX) && record->type == HAL_TYPE_F64) {
             hides |= KIT_C_HIDE_EXTREMA;
         }
+        hides |= opcode == HAL_IR_ABS && hal_type_is_signed(record->type) ? KIT_C_HIDE_NEGATIVE : 0;
         hides |= is_widened(ir, record) ? (uint32_t)KIT_C_HIDE_WIDENED : 0;
         hides |= is_zero(ir, record) ? (uint32_t)KIT_C_HIDE_ZEROS : 0;
     }

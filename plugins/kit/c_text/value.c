@@ -191,6 +191,10 @@ const char *kit_c_pattern(const kit_c_state *state, const hal_ir_record *record)
     default:
         break;
     }
+    if (record->opcode == HAL_IR_ABS && class_of(from) == SIGNED &&
+        dialect->hides & KIT_C_HIDE_NEGATIVE) {
+        return "@a < 0 ? (@T)((0 - (@U)@a) ^ (@U)hidden) : @a";
+    }
     if (record->opcode == HAL_IR_REM && class_of(from) == FLOAT) {
         return dialect->remainder;
     }

@@ -142,7 +142,8 @@ static uint32_t hides(const opencl_card *card, const hal_ir_kernel *ir)
     } rows[] = {{OPENCL_QUIRK_WRONG_INTEGRAL, KIT_C_HIDE_INTEGRAL},
                 {OPENCL_QUIRK_WRONG_WIDENING, KIT_C_HIDE_WIDENED},
                 {OPENCL_QUIRK_WRONG_ZEROS, KIT_C_HIDE_ZEROS},
-                {OPENCL_QUIRK_WRONG_EXTREMA, KIT_C_HIDE_EXTREMA}};
+                {OPENCL_QUIRK_WRONG_EXTREMA, KIT_C_HIDE_EXTREMA},
+                {OPENCL_QUIRK_WRONG_ABS, KIT_C_HIDE_NEGATIVE}};
     uint32_t wrong = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         wrong |= card->quirks & rows[i].quirk ? rows[i].hides : 0;

@@ -259,6 +259,32 @@ static uint32_t integer_popcount(lower *l, hal_type type, uint32_t a)
     return RESULT(w, SPV_OP_U_CONVERT, t, sum);
 }
 
+/* NVIDIA's compiler multiplies an integer that was widened from 32 bits by such a constant as if the
+ * constant were a signed one of 32 bits. */
+static uint32_t hide_factor(lower *l, hal_type type, hal_ir_value value)
+{
+    const hal_ir_record *factor = &l->ir->records[value];
+    const uint32_t id = l->ids[value];
+    const bool is_wide = factor->opcode == HAL_IR_CONSTANT && hal_type_size(type) == 8 &&
+                         l->ir->constants[factor->aux] >> 31 == 1;
+    return is_wide ? lower_hide(l, SPIRV_HIDES_FACTORS, type, id) : id;
+}
+
+/* The least integer is its own negative; NVIDIA's compiler takes what it knows to be an absolute
+ * value for one that is not negative. */
+static uint32_t integer_absolute(lower *l, hal_type type, uint32_t a)
+{
+    spirv_writer *w = &l->writer;
+    const uint32_t t = lower_type(l, type), zero = lower_number(l, 8 * hal_type_size(type), 0);
+    if (!hal_type_is_signed(type)) {
+        return a;
+    }
+    const uint32_t is_negative = RESULT(w, SPV_OP_S_LESS_THAN, lower_bool(l), a, zero);
+    const uint32_t negative =
+        lower_hide(l, SPIRV_HIDES_NEGATIVES, type, RESULT(w, SPV_OP_I_SUB, t, zero, a));
+    return lower_select(l, t, is_negative, negative, a);
+}
+
 static uint32_t integer_operation(lower *l, const hal_ir_record *record, hal_type type)
 {
     spirv_writer *w = &l->writer;
@@ -271,7 +297,8 @@ static uint32_t integer_operation(lower *l, const hal_ir_record *record, hal_typ
     case HAL_IR_SUB:
         return RESULT(w, SPV_OP_I_SUB, t, a, b);
     case HAL_IR_MUL:
-        return RESULT(w, SPV_OP_I_MUL, t, a, b);
+        return RESULT(w, SPV_OP_I_MUL, t, hide_factor(l, type, record->a),
+                      hide_factor(l, type, record->b));
     case HAL_IR_DIV:
     case HAL_IR_REM:
         return lower_divide_integer(l, record);
@@ -279,14 +306,8 @@ static uint32_t integer_operation(lower *l, const hal_ir_record *record, hal_typ
         return lower_multiply_high(l, type, a, b);
     case HAL_IR_NEG:
         return RESULT(w, SPV_OP_I_SUB, t, lower_number(l, width, 0), a);
-    case HAL_IR_ABS: {
-        if (!hal_type_is_signed(type)) {
-            return a;
-        }
-        const uint32_t zero = lower_number(l, width, 0);
-        const uint32_t negative = RESULT(w, SPV_OP_S_LESS_THAN, lower_bool(l), a, zero);
-        return lower_select(l, t, negative, RESULT(w, SPV_OP_I_SUB, t, zero, a), a);
-    }
+    case HAL_IR_ABS:
+        return integer_absolute(l, type, a);
     case HAL_IR_MIN:
     case HAL_IR_MAX:
         return integer_extreme(l, record->opcode == HAL_IR_MIN, type, a, b);
@@ -350,7 +371,8 @@ uint32_t lower_arithmetic(lower *l, const hal_ir_record *record)
         return integer_operation(l, record, type);
     }
     const uint32_t result = float_operation(l, record, type);
-    return is_of_constants(l, record) ? lower_hide(l, record->type, result) : result;
+    return is_of_constants(l, record) ? lower_hide(l, SPIRV_HIDES_CONSTANTS, record->type, result)
+                                      : result;
 }
 
 uint32_t lower_combine(lower *l, uint32_t opcode, hal_type type, uint32_t a, uint32_t b)

@@ -20,7 +20,8 @@ static uint32_t cast_from_bool(lower *l, hal_type to, uint32_t value)
                                               : 1;
     const uint32_t zero = lower_constant(l, to, 0);
     return lower_select(l, lower_type(l, to), value, lower_constant(l, to, one),
-                        hal_type_is_float(to) ? lower_hide(l, to, zero) : zero);
+                        hal_type_is_float(to) ? lower_hide(l, SPIRV_HIDES_CONSTANTS, to, zero)
+                                              : zero);
 }
 
 /* The conversion is undefined beyond the type, so those results are selected after it. */
@@ -51,7 +52,7 @@ static uint32_t cast_integer_to_float(lower *l, hal_type from, hal_type to, uint
 {
     return RESULT(&l->writer,
                   hal_type_is_signed(from) ? SPV_OP_CONVERT_S_TO_F : SPV_OP_CONVERT_U_TO_F,
-                  lower_type(l, to), lower_hide(l, from, value));
+                  lower_type(l, to), lower_hide(l, SPIRV_HIDES_CONSTANTS, from, value));
 }
 
 /* Widened integers are hidden: Mesa's NIR (22.3) takes a comparison of one with a constant for a
@@ -64,7 +65,7 @@ static uint32_t cast_integer(lower *l, hal_type from, hal_type to, uint32_t valu
     const uint32_t converted =
         RESULT(&l->writer, hal_type_is_signed(from) ? SPV_OP_S_CONVERT : SPV_OP_U_CONVERT,
                lower_type(l, to), value);
-    return hal_type_size(to) == 8 ? lower_hide(l, to, converted) : converted;
+    return hal_type_size(to) == 8 ? lower_hide(l, SPIRV_HIDES_CONSTANTS, to, converted) : converted;
 }
 
 static uint32_t emit_and(lower *l, uint32_t a, uint32_t mask)

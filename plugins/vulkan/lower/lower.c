@@ -143,8 +143,7 @@ static void hide_zero(lower *l)
     for (uint32_t i = 0; i < ir->record_count; i++) {
         rounds |= ir->records[i].opcode == HAL_IR_NARROW && ir->records[i].aux == HAL_TYPE_F16;
     }
-    if (((rounds && l->target->half_packs) || l->target->hides_constants) &&
-        ir->binding_count > 0) {
+    if (((rounds && l->target->half_packs) || l->target->hides != 0) && ir->binding_count > 0) {
         l->hidden_long = RESULT(&l->writer, SPV_OP_SHIFT_RIGHT_LOGICAL, lower_int(l, 64),
                                 l->bindings[0], lower_u32(l, 63));
         l->hidden_zero = RESULT(&l->writer, SPV_OP_U_CONVERT, lower_int(l, 32), l->hidden_long);
@@ -290,17 +289,25 @@ static void close_block(lower *l)
 }
 
 /* gallivm (Mesa's llvmpipe) folds 0 and NaN as operands of floats: it loses NaN and signs, and does
- * not store x / 0. */
+ * not store x / 0. NVIDIA's compiler makes constant NaN quiet, so its bits are hidden as an integer. */
 static void lower_constant_record(lower *l, uint32_t index)
 {
     const hal_ir_record *record = &l->ir->records[index];
     const uint64_t bits = l->ir->constants[record->aux];
-    const uint32_t constant = lower_constant(l, record->type, bits);
-    const uint64_t size = bits << (64 - 8 * hal_type_size(record->type)) << 1;
+    const uint32_t width = 8 * hal_type_size(record->type);
+    const uint64_t size = bits << (64 - width) << 1;
     const uint64_t infinity = record->type == HAL_TYPE_F32 ? UINT64_C(0x7f800000) << 33
                                                            : UINT64_C(0x7ff0000000000000) << 1;
-    const bool is_special = hal_type_is_float(record->type) && (size == 0 || size >= infinity);
-    l->ids[index] = is_special ? lower_hide(l, record->type, constant) : constant;
+    const uint32_t special = size > infinity ? SPIRV_HIDES_CONSTANTS | SPIRV_HIDES_NAN
+                             : size == 0 || size == infinity ? SPIRV_HIDES_CONSTANTS
+                                                             : 0;
+    if (!hal_type_is_float(record->type) || !(l->target->hides & special)) {
+        l->ids[index] = lower_constant(l, record->type, bits);
+        return;
+    }
+    const hal_type word = width == 64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
+    l->ids[index] = lower_from_bits(l, record->type,
+                                    lower_hide(l, special, word, lower_number(l, width, bits)));
 }
 
 static void lower_record(lower *l, uint32_t index)

@@ -100,10 +100,10 @@ uint32_t lower_from_bits(lower *l, hal_type type, uint32_t bits)
     return RESULT(&l->writer, SPV_OP_BITCAST, lower_type(l, type), bits);
 }
 
-uint32_t lower_hide(lower *l, hal_type type, uint32_t value)
+uint32_t lower_hide(lower *l, uint32_t what, hal_type type, uint32_t value)
 {
     const uint32_t width = 8 * hal_type_size(type);
-    if (!l->target->hides_constants || l->hidden_zero == 0 || type == HAL_TYPE_BOOL) {
+    if (!(l->target->hides & what) || l->hidden_zero == 0 || type == HAL_TYPE_BOOL) {
         return value;
     }
     const uint32_t hidden =

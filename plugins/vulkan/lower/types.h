@@ -101,9 +101,9 @@ uint32_t lower_u64(lower *l, uint64_t value);
 uint32_t lower_number(lower *l, uint32_t bits, uint64_t value);
 uint32_t lower_constant(lower *l, hal_type type, uint64_t bits);
 
-/* The same value, of which the driver does not know that it is a constant or a conversion; on
- * targets with hides_constants. */
-uint32_t lower_hide(lower *l, hal_type type, uint32_t value);
+/* The same value, of which the driver does not know how it came about; on targets that hide one of
+ * `what` (SPIRV_HIDES_*). */
+uint32_t lower_hide(lower *l, uint32_t what, hal_type type, uint32_t value);
 
 /* Operations on results. */
 uint32_t lower_bits(lower *l, hal_type type, uint32_t value);     /* a value's bits as an integer */

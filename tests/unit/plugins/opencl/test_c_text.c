@@ -111,6 +111,7 @@ TEST(what_is_folded_wrongly_is_hidden)
     check_difference("folded", OPENCL_QUIRK_WRONG_WIDENING, "folded_wrong_widening");
     check_difference("folded", OPENCL_QUIRK_WRONG_ZEROS, "folded_wrong_zeros");
     check_difference("folded", OPENCL_QUIRK_WRONG_EXTREMA, "folded_wrong_extrema");
+    check_difference("folded", OPENCL_QUIRK_WRONG_ABS, "folded_wrong_abs");
 }
 
 static hal_quirk quirk_of(const opencl_card *card, const char *name)

@@ -57,6 +57,9 @@ static hal_status used_create(const hal_plugin_entries *plugin, used *made)
     *made = (used){.plugin = plugin};
     setenv("MOCK_OPENCL_CHANGED", "own", 1);
     setenv("MOCK_OPENCL_REMOVED", "own", 1);
+    srand(1);
+    const int first = rand(), second = rand();
+    srand(1);
     hal_status status = plugin_list(plugin, infos, 4, &count);
     if (secure_getenv("MOCK_OPENCL_OF_DRIVER") || !is_own("MOCK_OPENCL_CHANGED") ||
         !is_own("MOCK_OPENCL_REMOVED")) {
@@ -71,8 +74,13 @@ static hal_status used_create(const hal_plugin_entries *plugin, used *made)
                  ? plugin->memory_allocate(made->device, HAL_MEMORY_DEVICE, 256, &made->memory)
                  : status;
     status = status == HAL_OK ? hal_ir_parse(text, strlen(text), &made->ir) : status;
+    const int before = rand();
     status =
         status == HAL_OK ? plugin->kernel_create(made->device, made->ir, &made->kernel) : status;
+    if (before != first || rand() != second) {
+        snprintf(message, sizeof message, "a driver has drawn numbers of rand");
+        status = HAL_ERROR_INTERNAL;
+    }
     return status == HAL_OK ? plugin->queue_create(made->device, &made->queue) : status;
 }
 

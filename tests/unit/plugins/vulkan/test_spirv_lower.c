@@ -213,6 +213,30 @@ TEST(integral_values_of_f64_are_computed_where_a_driver_is_wrong)
     free(computed.words);
 }
 
+/* Those that NVIDIA's compiler folds wrongly, each for itself. */
+TEST(what_a_driver_folds_wrongly_is_hidden)
+{
+    static const char text[] = HEAD "binding x i64 read_write\n"
+                                    "binding y f32 read_write\n"
+                                    "%i = local_id u32 x\n"
+                                    "%a = load i64 x[%i]\n"
+                                    "%b = constant i64 2147483648\n"
+                                    "%c = mul i64 %a, %b\n"
+                                    "%d = abs i64 %c\n"
+                                    "%n = constant f32 nan:0x7f800001\n"
+                                    "store x[%i], %d\n"
+                                    "store y[%i], %n\n";
+    static const uint32_t kinds[] = {0, SPIRV_HIDES_FACTORS, SPIRV_HIDES_NEGATIVES, SPIRV_HIDES_NAN,
+                                     SPIRV_HIDES_CONSTANTS};
+    for (uint32_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        spirv_target wrong = plain;
+        wrong.hides = kinds[i];
+        spirv_module m = lower(text, &wrong);
+        assert_int_equal(count(&m, SPV_OP_BITWISE_XOR), kinds[i] != 0);
+        free(m.words);
+    }
+}
+
 TEST(control_is_structured)
 {
     spirv_module m = lower(HEAD "binding x f32 read_write\n"
