@@ -110,6 +110,7 @@ static hal_status device_read_variables(hal_plugin_device *device)
 
 /* Primary contexts, by ordinal. hal opens and closes devices from one thread at a time. */
 static cuda_context retained[CUDA_MAX_DEVICES];
+static bool was_lost; /* a device, in this process */
 
 /* The context stays retained by the process after its first device is opened: creating one takes
  * the driver a tenth of a second. */
@@ -122,18 +123,31 @@ static hal_status context_retain(hal_plugin_device *device)
                         (unsigned)CUDA_MAX_DEVICES, ordinal);
     }
     if (!retained[ordinal]) {
-        status = cuda_check(
-            cuda_functions()->cuDevicePrimaryCtxRetain(&retained[ordinal], device->ordinal),
-            "opening device %u", ordinal);
+        cuda_context context = NULL;
+        const cuda_result result =
+            cuda_functions()->cuDevicePrimaryCtxRetain(&context, device->ordinal);
+        status = cuda_check(result, "opening device %u", ordinal);
+        if (status == HAL_ERROR_DEVICE_LOST && was_lost) {
+            status = kit_fail(status,
+                              "cuda: opening device %u: a kernel has failed in this process, in "
+                              "which the driver makes no context any more (result %d); start the "
+                              "program again",
+                              ordinal, result);
+        }
+        retained[ordinal] = status == HAL_OK ? context : NULL;
     }
     device->context = retained[ordinal];
     return status;
 }
 
-/* Releases a broken context, so that the device can be opened again. */
+/* Releases a broken context. Driver 580 makes no other one in the process, neither by retaining the
+ * primary context anew, also after a reset, nor by cuCtxCreate. */
 static void context_give_up(hal_plugin_device *device)
 {
-    cuda_functions()->cuDevicePrimaryCtxRelease_v2(device->ordinal);
+    was_lost = true;
+    if (retained[device->ordinal]) {
+        cuda_functions()->cuDevicePrimaryCtxRelease_v2(device->ordinal);
+    }
     retained[device->ordinal] = NULL;
 }
 

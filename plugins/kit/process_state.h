@@ -45,8 +45,8 @@ void kit_thread_state_restore(kit_thread_state *state);
 kit_process_state *kit_process_state_keep(void);
 void kit_process_state_restore(kit_process_state *state);
 
-/* Gives rand and random other numbers, for a library that draws some, and the program its own again.
- * Another thread that draws meanwhile gets numbers of that library. Calls nest, also of several
+/* Gives rand and random other numbers, for a library that draws some, then the program its own
+ * again. Another thread that draws meanwhile gets that library's. Calls nest, also of several
  * threads. */
 void kit_numbers_keep(void);
 void kit_numbers_restore(void);

@@ -69,6 +69,29 @@ static void fails_not(wrap_table *table)
     table->queue_fail_next = fail_nothing;
 }
 
+/* After a failure the device cannot be opened, and is not called lost. */
+static bool has_failed;
+
+static void fail_next(hal_plugin_queue *queue)
+{
+    has_failed = true;
+    wrap_inside()->queue_fail_next(queue);
+}
+
+static hal_status open_before_failures(hal_plugin_instance *instance, const char *id,
+                                       hal_plugin_device **device)
+{
+    *device = NULL;
+    return has_failed ? wrap_fail(HAL_ERROR_INTERNAL, "mutant: the context is broken")
+                      : wrap_inside()->device_open(instance, id, device);
+}
+
+static void reopen_internal(wrap_table *table)
+{
+    table->queue_fail_next = fail_next;
+    table->device_open = open_before_failures;
+}
+
 /* ---- A call that fails ---- */
 
 /* The mutant's data of a queue. */
@@ -125,6 +148,7 @@ const mutant mutants_failures[] = {{.name = "refused_in_part", .table = refused_
                                    {.name = "unknown_ignored", .table = unknown_ignored},
                                    {.name = "refused_swallows", .table = refused_swallows},
                                    {.name = "fails_not", .table = fails_not},
+                                   {.name = "reopen_internal", .table = reopen_internal},
                                    {.name = "takes_memory", .table = takes_memory},
                                    {.name = "failed_leaks", .table = failed_leaks},
                                    {.name = NULL}};

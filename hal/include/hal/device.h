@@ -16,8 +16,9 @@
  * unloaded.
  *
  * Calls on a lost device or its objects fail with DEVICE_LOST; opening it again returns a new
- * device. A forked child cannot use devices of its parent: calls fail with INVALID_STATE, and
- * releases do nothing. It may open devices itself if the plugin's driver supports that. */
+ * device, or DEVICE_LOST where the driver needs a new process. A forked child cannot use devices
+ * of its parent: calls fail with INVALID_STATE, and releases do nothing. It may open devices itself
+ * if the plugin's driver supports that. */
 #ifndef HAL_DEVICE_H
 #define HAL_DEVICE_H
 

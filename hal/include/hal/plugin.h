@@ -614,7 +614,8 @@ typedef struct hal_plugin {
 
     /* Opens a device, which may be open already: any number of times at once.
      *   id  hal_device_info.id of one that `enumerate` has described
-     * Errors: NOT_FOUND if it is not there any more. */
+     * Errors: NOT_FOUND if it is not there any more. DEVICE_LOST after a device was lost, where the
+     * driver opens none in that process any more. */
     hal_status (*device_open)(hal_plugin_instance *instance, const char *id,
                               hal_plugin_device **device);
 

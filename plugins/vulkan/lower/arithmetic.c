@@ -259,8 +259,8 @@ static uint32_t integer_popcount(lower *l, hal_type type, uint32_t a)
     return RESULT(w, SPV_OP_U_CONVERT, t, sum);
 }
 
-/* NVIDIA's compiler multiplies an integer that was widened from 32 bits by such a constant as if the
- * constant were a signed one of 32 bits. */
+/* NVIDIA's compiler multiplies an integer that was widened from 32 bits by such a constant as by a
+ * signed one of 32 bits. */
 static uint32_t hide_factor(lower *l, hal_type type, hal_ir_value value)
 {
     const hal_ir_record *factor = &l->ir->records[value];

@@ -289,7 +289,7 @@ static void close_block(lower *l)
 }
 
 /* gallivm (Mesa's llvmpipe) folds 0 and NaN as operands of floats: it loses NaN and signs, and does
- * not store x / 0. NVIDIA's compiler makes constant NaN quiet, so its bits are hidden as an integer. */
+ * not store x / 0. NVIDIA's compiler makes constant NaN quiet, so bits are hidden as an integer. */
 static void lower_constant_record(lower *l, uint32_t index)
 {
     const hal_ir_record *record = &l->ir->records[index];

@@ -217,6 +217,9 @@ cuda_result cuCtxEnablePeerAccess(cuda_context peer, unsigned flags)
 
 cuda_result cuDevicePrimaryCtxRetain(cuda_context *context, cuda_device device)
 {
+    if (mock->fail_with != 0) {
+        return mock->fail_with; /* as driver 580 does after a failure of any context */
+    }
     *context = &contexts[device];
     mock->retained++;
     return 0;

@@ -662,6 +662,9 @@ TEST_WITH(test_fault, begin, end)
     mock->live_objects++; /* the slab, made before the test, goes with the context */
     close_device();
     assert_int_equal(mock->retained, -1);
+    hal_plugin_device *again = NULL;
+    fails(plugin_open(plugin, 0, &again), HAL_ERROR_DEVICE_LOST, "start the program again");
+    assert_null(again);
     mock->fail_with = mock->hold = 0;
     open_device();
     assert_int_equal(mock->retained, 0);
