@@ -709,6 +709,7 @@ static void leaves_nothing(case_run *run, const void *parameters)
                                     .name = tested->repeated,
                                     .turns = tested->turns,
                                     .least = tested->least,
+                                    .has_driver = has_driver,
                                     .bytes = has_driver ? tested->driver_bytes : tested->bytes});
     device_shared(run, true);
 }

@@ -17,6 +17,7 @@ typedef struct usage_turns {
     uint32_t turns, least; /* of a round; the least of one that takes long (0: 8) */
     uint32_t rounds;       /* 0: 5 */
     uint64_t bytes;        /* fails from so many bytes for each turn on; UINT64_MAX: not judged */
+    bool has_driver;       /* whose threads may keep some memory in each round */
 } usage_turns;
 
 /* Fails if the process has after each round more memory, or one more descriptor, thread, mapping,

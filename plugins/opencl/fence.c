@@ -62,9 +62,25 @@ hal_status opencl_fence_export(hal_plugin_device *device, hal_plugin_fence *fenc
     return HAL_OK;
 }
 
+/* A user event that nobody has completed is ended with its last reference, which this is: NVIDIA's
+ * clReleaseContext does not return otherwise. What waits for it would wait forever, and fails. */
+static void event_end(cl_event event)
+{
+    cl_command_type type = 0;
+    cl_uint references = 0;
+    cl_int state = CL_COMPLETE;
+    cl.clGetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof type, &type, NULL);
+    cl.clGetEventInfo(event, CL_EVENT_REFERENCE_COUNT, sizeof references, &references, NULL);
+    cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+    if (type == CL_COMMAND_USER && references == 1 && state > CL_COMPLETE) {
+        cl.clSetUserEventStatus(event, -1);
+    }
+}
+
 void opencl_fence_destroy(hal_plugin_device *device, hal_plugin_fence *fence)
 {
     (void)device;
+    event_end(fence->event);
     cl.clReleaseEvent(fence->event);
     free(fence);
 }
