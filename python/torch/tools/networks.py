@@ -17,6 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import overhead
+
 CELLS = ((1, 64), (1, 256), (1, 1024), (1, 4096), (16, 64), (16, 256), (16, 1024), (64, 64),
          (64, 256), (64, 1024), (512, 256), (512, 1024), (4096, 1024))
 OPERATIONS = 1000
@@ -41,16 +43,10 @@ def least_time(function, device, seconds, parts=1):
     return best / parts * 1e6
 
 
-def chain(operation):
+def chain(run):
     def make(device):
         x = torch.rand(1024).to(device)
-
-        def run():
-            y = x
-            for _ in range(OPERATIONS):
-                y = operation(y)
-            return y
-        return run, OPERATIONS
+        return lambda: run(x, OPERATIONS), OPERATIONS
     return make
 
 
@@ -68,17 +64,8 @@ def recurrent(batch, width, steps=50):
     return make
 
 
-class Sequence(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.cell, self.out = nn.LSTM(32, 64), nn.Linear(64, 10)
-
-    def forward(self, x):
-        return self.out(self.cell(x)[0][-1])
-
-
 def lstm_step(device):
-    model = Sequence().to(device)
+    model = overhead.Recurrent().to(device)
     x, labels = torch.rand(16, 16, 32).to(device), (torch.arange(16) % 10).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
 
@@ -101,8 +88,8 @@ def network(batch, width):
 
 
 def cases():
-    for name in ("neg", "tanh", "relu"):
-        yield f"operation {name}", chain(getattr(torch, name)), False
+    for name, run in overhead.OPERATIONS.items():
+        yield f"operation {name}", chain(run), False
     for batch, width in ((1, 128), (64, 128)):
         yield f"RNN step B{batch} H{width}", recurrent(batch, width), True
     yield "LSTM training step", lstm_step, False
@@ -142,8 +129,14 @@ def measure(name, seconds):
 
 def measured(device, arguments):
     command = [sys.executable, __file__, "--seconds", str(arguments.seconds), "--only", device]
-    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    name, *lines, fallbacks = map(json.loads, output.splitlines())
+    lines = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            print(device, line, end="", file=sys.stderr, flush=True)
+            lines.append(json.loads(line))
+    if process.returncode:
+        raise SystemExit(f"{device}: exit status {process.returncode}")
+    name, *lines, fallbacks = lines
     return name, dict(lines), fallbacks
 
 

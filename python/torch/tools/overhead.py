@@ -10,7 +10,6 @@ import time
 
 import torch
 import torch.nn.functional as F
-import torch_halyard  # noqa: F401
 from torch import nn
 
 
@@ -127,6 +126,7 @@ def main():
     parser.add_argument("--operations", type=int, default=10000)
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
+    import torch_halyard  # noqa: F401, here: training.py measures PyTorch's devices without it
     torch.set_num_threads(1)
     print(f"{arguments.device}: {torch.halyard.get_device_name(arguments.device)}; PyTorch "
           f"{torch.__version__}, 1 thread of its processor")
