@@ -1,15 +1,22 @@
 // Recurrent networks: nn.LSTM, nn.GRU and nn.RNN, whose layers are computed over the whole sequence at
-// once (recurrent.h), with one node of autograd for each layer and direction.
+// once (recurrent.h), with one node of autograd for each layer and direction; a cell is a layer of one
+// step.
 //
 // PyTorch's composite operators take over for what this leaves out: other types, projections, packed
 // sequences, autocast, tensors of function transforms and of compilers, empty tensors, and gradients of
 // gradients.
+#include <algorithm>
+
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
+#include <ATen/ops/gru_cell_native.h>
 #include <ATen/ops/gru_native.h>
+#include <ATen/ops/lstm_cell_native.h>
 #include <ATen/ops/lstm_native.h>
+#include <ATen/ops/rnn_relu_cell_native.h>
 #include <ATen/ops/rnn_relu_native.h>
+#include <ATen/ops/rnn_tanh_cell_native.h>
 #include <ATen/ops/rnn_tanh_native.h>
 #include <ATen/ops/stack.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
@@ -239,35 +246,41 @@ bool is_usual(const Tensor &x, const Tensor &first)
            !x.key_set().has_any(wrapped) && x.has_storage() && !torch::autograd::isFwGradDefined(x);
 }
 
+bool are_usual(TensorList tensors, const Tensor &first)
+{
+    return std::all_of(tensors.begin(), tensors.end(),
+                       [&](const Tensor &x) { return is_usual(x, first); });
+}
+
+// What layers and cells ask for alike. The states have `rank` axes.
+bool is_usual_place(CellKind kind, const Tensor &x, TensorList hx, int64_t rank)
+{
+    const size_t states = kind == CellKind::LSTM ? 2 : 1;
+    return x.dim() == rank && is_usual(x, x) && hx.size() == states && are_usual(hx, x) &&
+           hx[0].dim() == rank && hx.back().sizes() == hx[0].sizes() &&
+           !c10::impl::dispatch_mode_enabled() &&
+           !at::autocast::is_autocast_enabled(at::kPrivateUse1);
+}
+
 bool is_usual_call(const Settings &s, const Tensor &x, TensorList hx, TensorList params)
 {
-    const size_t states = s.kind == CellKind::LSTM ? 2 : 1, weights = s.has_biases ? 4 : 2;
-    const size_t directions = s.is_bidirectional ? 2 : 1;
-    bool usual = x.dim() == 3 && is_usual(x, x) && hx.size() == states && hx[0].dim() == 3 &&
-                 hx.back().sizes() == hx[0].sizes() && !c10::impl::dispatch_mode_enabled() &&
-                 !at::autocast::is_autocast_enabled(at::kPrivateUse1) && s.num_layers > 0 &&
-                 params.size() == weights * directions * (size_t)s.num_layers &&
-                 hx[0].size(0) == (int64_t)directions * s.num_layers &&
-                 hx[0].size(1) == x.size(s.is_batch_first ? 0 : 1);
-    for (size_t i = 0; usual && i < hx.size(); i++) {
-        usual = is_usual(hx[i], x);
-    }
-    for (size_t i = 0; usual && i < params.size(); i++) {
-        usual = is_usual(params[i], x);
-    }
-    return usual;
+    const size_t weights = s.has_biases ? 4 : 2, directions = s.is_bidirectional ? 2 : 1;
+    return is_usual_place(s.kind, x, hx, 3) && s.num_layers > 0 &&
+           params.size() == weights * directions * (size_t)s.num_layers && are_usual(params, x) &&
+           hx[0].size(0) == (int64_t)directions * s.num_layers &&
+           hx[0].size(1) == x.size(s.is_batch_first ? 0 : 1);
 }
 
 // Whether the shapes of a layer's weights fit its input; otherwise PyTorch tells what is wrong.
-bool fits(const Settings &s, const Operands &o)
+bool fits(CellKind kind, const Operands &o)
 {
-    const int64_t gates = s.kind == CellKind::LSTM ? 4 : s.kind == CellKind::GRU ? 3 : 1;
+    const int64_t gates = kind == CellKind::LSTM ? 4 : kind == CellKind::GRU ? 3 : 1;
     const int64_t width = o[H0].size(1), rows = gates * width;
     const bool has_bias = o[B_IH].defined();
     return o[W_IH].sizes() == IntArrayRef({rows, o[X].size(2)}) &&
            o[W_HH].sizes() == IntArrayRef({rows, width}) &&
-           (!has_bias || (o[B_IH].sizes() == IntArrayRef({rows}) &&
-                          o[B_HH].sizes() == IntArrayRef({rows})));
+           (!has_bias ||
+            (o[B_IH].sizes() == IntArrayRef({rows}) && o[B_HH].sizes() == IntArrayRef({rows})));
 }
 
 // The operands of number `index` of the layers and directions.
@@ -306,7 +319,7 @@ std::tuple<Tensor, Tensor, Tensor> network(const Settings &s, const Tensor &inpu
         for (size_t direction = 0; direction < directions; direction++) {
             const size_t index = (size_t)layer * directions + direction;
             const Operands operands = operands_of(s, index, x, hx, params);
-            if (!fits(s, operands)) {
+            if (!fits(s.kind, operands)) {
                 return by_composite(s, input, hx, params);
             }
             auto [y, h, c] = layer_forward(s.kind, direction == 1, operands);
@@ -328,8 +341,9 @@ std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor &x, TensorList hx, TensorLi
                                         bool has_biases, int64_t num_layers, double dropout,
                                         bool train, bool bidirectional, bool batch_first)
 {
-    return network({CellKind::LSTM, has_biases, num_layers, dropout, train, bidirectional, batch_first},
-                   x, hx, params);
+    return network(
+        {CellKind::LSTM, has_biases, num_layers, dropout, train, bidirectional, batch_first}, x, hx,
+        params);
 }
 
 template <CellKind KIND>
@@ -337,9 +351,50 @@ std::tuple<Tensor, Tensor> other(const Tensor &x, const Tensor &hx, TensorList p
                                  bool has_biases, int64_t num_layers, double dropout, bool train,
                                  bool bidirectional, bool batch_first)
 {
-    const auto [y, h, c] =
-        network({KIND, has_biases, num_layers, dropout, train, bidirectional, batch_first}, x, hx, params);
+    const auto [y, h, c] = network(
+        {KIND, has_biases, num_layers, dropout, train, bidirectional, batch_first}, x, hx, params);
     return {y, h};
+}
+
+// A cell as a layer of one step; nothing where PyTorch's composite operator is to compute it.
+std::optional<std::array<Tensor, 3>> cell_step(CellKind kind, const Tensor &x, TensorList hx,
+                                               const Tensor &w_ih, const Tensor &w_hh,
+                                               const std::optional<Tensor> &b_ih,
+                                               const std::optional<Tensor> &b_hh)
+{
+    Operands o{
+        Tensor(), hx[0], hx.back(), w_ih, w_hh, b_ih.value_or(Tensor()), b_hh.value_or(Tensor())};
+    const bool has_biases = o[B_IH].defined();
+    const std::array<Tensor, 4> params{w_ih, w_hh, o[B_IH], o[B_HH]};
+    if (has_biases != o[B_HH].defined() || !is_usual_place(kind, x, hx, 2) ||
+        !are_usual(TensorList(params.data(), has_biases ? 4 : 2), x) ||
+        hx[0].size(0) != x.size(0)) {
+        return {};
+    }
+    o[X] = x.unsqueeze(0);
+    o[C0] = kind == CellKind::LSTM ? hx[1] : Tensor();
+    if (!fits(kind, o)) {
+        return {};
+    }
+    return layer_forward(kind, false, o);
+}
+
+std::tuple<Tensor, Tensor> lstm_cell(const Tensor &x, TensorList hx, const Tensor &w_ih,
+                                     const Tensor &w_hh, const std::optional<Tensor> &b_ih,
+                                     const std::optional<Tensor> &b_hh)
+{
+    TORCH_CHECK(hx.size() == 2, "lstm_cell expects two hidden states");
+    const auto step = cell_step(CellKind::LSTM, x, hx, w_ih, w_hh, b_ih, b_hh);
+    return step ? std::make_tuple((*step)[1], (*step)[2])
+                : at::native::lstm_cell(x, hx, w_ih, w_hh, b_ih, b_hh);
+}
+
+template <CellKind KIND, auto COMPOSITE>
+Tensor other_cell(const Tensor &x, const Tensor &hx, const Tensor &w_ih, const Tensor &w_hh,
+                  const std::optional<Tensor> &b_ih, const std::optional<Tensor> &b_hh)
+{
+    const auto step = cell_step(KIND, x, hx, w_ih, w_hh, b_ih, b_hh);
+    return step ? (*step)[1] : COMPOSITE(x, hx, w_ih, w_hh, b_ih, b_hh);
 }
 
 void add_networks(torch::Library &library)
@@ -348,6 +403,10 @@ void add_networks(torch::Library &library)
     library.impl("gru.input", other<CellKind::GRU>);
     library.impl("rnn_tanh.input", other<CellKind::TANH>);
     library.impl("rnn_relu.input", other<CellKind::RELU>);
+    library.impl("lstm_cell", lstm_cell);
+    library.impl("gru_cell", other_cell<CellKind::GRU, at::native::gru_cell>);
+    library.impl("rnn_tanh_cell", other_cell<CellKind::TANH, at::native::rnn_tanh_cell>);
+    library.impl("rnn_relu_cell", other_cell<CellKind::RELU, at::native::rnn_relu_cell>);
 }
 
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, library)

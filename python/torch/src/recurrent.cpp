@@ -37,10 +37,16 @@ Array step_of(const Array &x, int64_t t)
     return reshape(slice(x, 0, t, 1), Shape{x.length(1), x.length(2)});
 }
 
-// Gate `index` of x [batch, gates * hidden]: [batch, 1, hidden].
-Array gate_of(const Array &x, int64_t index, int64_t hidden)
+// x [batch, hidden] for each gate: [batch, gates, hidden]. A view of x whatever its strides are.
+Array repeated(const RecurrentLayer &l, const Array &x)
 {
-    return reshape(slice(x, 1, index * hidden, hidden), Shape{x.length(0), 1, hidden});
+    return transpose(broadcast(x, Shape{l.gates(), l.batch(), l.hidden()}), 0, 1);
+}
+
+// Gate `index` of x [batch, gates * hidden], for each gate.
+Array gate_of(const RecurrentLayer &l, const Array &x, int64_t index)
+{
+    return repeated(l, slice(x, 1, index * l.hidden(), l.hidden()));
 }
 
 Array product_by_transposed(const Array &a, const Array &b)
@@ -51,15 +57,6 @@ Array product_by_transposed(const Array &a, const Array &b)
 Array sum_of_rows(const Array &x)
 {
     return reduce(OPS_REDUCE_SUM, x, 0, false);
-}
-
-Array sigmoid_slope(const Array &y)
-{
-    return y * (1 - y);
-}
-Array tanh_slope(const Array &y)
-{
-    return 1 - square(y);
 }
 
 // x + y where both exist.
@@ -75,9 +72,8 @@ Array inputs_part(const RecurrentLayer &l)
 {
     const Shape rows{l.steps() * l.batch(), l.inputs()};
     Array part = product_by_transposed(reshape(l.x, rows), l.w_ih);
-    const bool is_gru = l.kind == CellKind::GRU; // whose hidden part has a bias of its own
-    const Array bias = is_gru ? l.b_ih : sum_of(l.b_ih, l.b_hh);
-    part = bias ? part + bias : part;
+    part = sum_of(part, l.b_ih);
+    part = l.kind == CellKind::GRU ? part : sum_of(part, l.b_hh); // GRU's is of the hidden part
     return reshape(part, Shape{l.steps(), l.batch(), l.gates() * l.hidden()});
 }
 
@@ -87,8 +83,8 @@ void lstm_step(const RecurrentLayer &l, RecurrentTrace &t, const Array &x, Array
     const Shape shape{l.batch(), width};
     const Array sums = product_by_transposed(h, l.w_hh) + x;
     const auto gate = [&](int64_t k) { return slice(sums, 1, k * width, width); };
-    const Array c = sigmoid(gate(1)) * (t.c.empty() ? l.c0 : t.c.back()) +
-                    sigmoid(gate(0)) * tanh_of(gate(2));
+    const Array c =
+        sigmoid(gate(1)) * (t.c.empty() ? l.c0 : t.c.back()) + sigmoid(gate(0)) * tanh_of(gate(2));
     h = sigmoid(gate(3)) * tanh_of(c);
     t.gates.push_back(sums);
     t.c.push_back(c);
@@ -105,6 +101,7 @@ void gru_step(const RecurrentLayer &l, RecurrentTrace &t, const Array &x, Array 
     const Array n = tanh_of(part(x, 2) + r * part(sums, 2));
     h = n + z * (h - n);
     t.hidden.push_back(sums);
+    evaluate({&h}); // so that views of the sums are no copies
 }
 
 // ---- One kernel for all steps ----
@@ -142,7 +139,8 @@ Memory memory_of(const Array &x, bool is_dense = true)
 
 bool takes_one_kernel(const RecurrentLayer &l)
 {
-    return l.gates() > 1 && !device_at(l.device).records_graph &&
+    // A single step's product and cell are as many kernels, and need no copy of the weights.
+    return l.gates() > 1 && l.steps() > 1 && !device_at(l.device).records_graph &&
            ops_recurrent_is_faster(l.x.context(), (uint32_t)l.gates(), l.batch(), l.hidden());
 }
 
@@ -189,18 +187,32 @@ RecurrentTrace forward_by_one_kernel(const RecurrentLayer &l)
         const Memory bias = l.b_hh ? memory_of(l.b_hh) : Memory();
         ops_gru_layer layer = gru_layer(l, h, gates);
         layer.x = x.tensor;
-        check(ops_gru(l.x.context(), &w.tensor, l.b_hh ? &bias.tensor : nullptr, &h0.tensor,
-                      &layer));
+        check(
+            ops_gru(l.x.context(), &w.tensor, l.b_hh ? &bias.tensor : nullptr, &h0.tensor, &layer));
     }
     t.last_h = step_of(t.states, last);
     return t;
+}
+
+Array joined_states(const RecurrentLayer &l, const std::vector<Array> &h)
+{
+    const Shape state{1, l.batch(), l.hidden()};
+    std::vector<Array> states{reshape(l.h0, state)};
+    for (const Array &after : h) {
+        states.push_back(reshape(after, state));
+    }
+    if (l.is_reversed) {
+        std::reverse(states.begin(), states.end());
+    }
+    return concatenate(0, states);
 }
 
 } // namespace
 
 Array outputs_of(const RecurrentLayer &layer, const RecurrentTrace &trace)
 {
-    return slice(trace.states, 0, layer.is_reversed ? 0 : 1, layer.steps());
+    return trace.states ? slice(trace.states, 0, layer.is_reversed ? 0 : 1, layer.steps())
+                        : reshape(trace.last_h, Shape{1, layer.batch(), layer.hidden()});
 }
 
 RecurrentTrace recurrent_forward(const RecurrentLayer &l)
@@ -210,10 +222,7 @@ RecurrentTrace recurrent_forward(const RecurrentLayer &l)
     }
     RecurrentTrace t;
     t.inputs_part = inputs_part(l);
-    std::vector<Array> states;
-    const Shape state{1, l.batch(), l.hidden()};
     Array h = l.h0;
-    states.push_back(reshape(h, state));
     for (int64_t i = 0; i < l.steps(); i++) {
         const Array x = step_of(t.inputs_part, l.step_at(i));
         if (l.kind == CellKind::LSTM) {
@@ -224,12 +233,11 @@ RecurrentTrace recurrent_forward(const RecurrentLayer &l)
             const Array sums = product_by_transposed(h, l.w_hh) + x;
             h = l.kind == CellKind::TANH ? tanh_of(sums) : unary(OPS_RELU, sums);
         }
-        states.push_back(reshape(h, state));
+        t.h.push_back(h);
     }
-    if (l.is_reversed) {
-        std::reverse(states.begin(), states.end());
+    if (l.steps() > 1) {
+        t.states = joined_states(l, t.h);
     }
-    t.states = concatenate(0, states);
     t.last_h = h;
     t.last_c = t.c.empty() ? Array() : t.c.back();
     return t;
@@ -268,74 +276,74 @@ struct StepGradient {
     Array inputs; // of the inputs' part, where it is another one
 };
 
-// gh [batch, hidden] is the gradient of h after the step, `carry` that of c.
+// gh [batch, hidden] is the gradient of h after the step, `carry` that of c. The new carry is made where
+// something takes it.
 StepGradient lstm_step_back(const RecurrentLayer &l, const RecurrentTrace &t, int64_t i,
-                            const Array &gh, const Array &carry)
+                            const Array &gh, const Array &carry, bool wants_carry)
 {
-    const int64_t width = l.hidden();
-    const Shape all{l.batch(), 4, width};
-    const auto repeated = [&](const Array &x) {
-        return broadcast(reshape(x, Shape{l.batch(), 1, width}), all);
-    };
-    const auto gate = [&](int64_t k) {
-        return broadcast(gate_of(t.gates[(size_t)i], k, width), all);
-    };
-    const Array in = sigmoid(gate(0)), forget = sigmoid(gate(1)), cell = tanh_of(gate(2));
-    const Array out = sigmoid(gate(3)), squashed = tanh_of(repeated(t.c[(size_t)i]));
-    const Array before = repeated(i ? t.c[(size_t)i - 1] : l.c0), h = repeated(gh);
-    const Array along = h * out * tanh_slope(squashed);
-    const Array c = carry ? along + carry : along;
-    const Array of_in = c * cell * sigmoid_slope(in), of_forget = c * before * sigmoid_slope(forget);
-    const Array of_cell = c * in * tanh_slope(cell), of_out = h * squashed * sigmoid_slope(out);
+    const Shape all{l.batch(), 4, l.hidden()};
+    const auto gate = [&](int64_t k) { return gate_of(l, t.gates[(size_t)i], k); };
     const auto is_gate = [&](int64_t k) { return gate_mask(l.device, 4, k); };
-    const Array later = where(is_gate(2), of_cell, of_out);
-    const Array sums = where(is_gate(0), of_in, where(is_gate(1), of_forget, later));
-    StepGradient g{reshape(sums, Shape{l.batch(), 4 * width}), c * forget, Array()};
-    evaluate({&sums, &g.carry});
+    const Array one = scalar_like(l.x, 1), own = reshape(t.gates[(size_t)i], all);
+    const Array y = sigmoid(own), squashed = tanh_of(repeated(l, t.c[(size_t)i]));
+    const Array slope = where(is_gate(2), one - square(tanh_of(own)), y - square(y));
+    const Array before = repeated(l, i ? t.c[(size_t)i - 1] : l.c0), h = repeated(l, gh);
+    const Array c = sum_of(h * sigmoid(gate(3)) * (one - square(squashed)), carry);
+    const Array last = where(is_gate(2), c * sigmoid(gate(0)), h * squashed);
+    const Array later = where(is_gate(1), c * before, last);
+    const Array sums = slope * where(is_gate(0), c * tanh_of(gate(2)), later);
+    StepGradient g{reshape(sums, Shape{l.batch(), 4 * l.hidden()}), Array(), Array()};
+    if (wants_carry) {
+        const Array of_c = c * y;
+        evaluate({&sums, &of_c});
+        g.carry = broadcast(slice(of_c, 1, 1, 1), all); // what the forget gate, number 1, has
+    }
     return g;
 }
 
 StepGradient gru_step_back(const RecurrentLayer &l, const RecurrentTrace &t, int64_t i,
-                           const Array &gh, const Array &carry)
+                           const Array &gh, const Array &carry, bool wants_carry)
 {
     const int64_t width = l.hidden();
-    const Shape all{l.batch(), 3, width};
-    const auto repeated = [&](const Array &x) {
-        return broadcast(reshape(x, Shape{l.batch(), 1, width}), all);
-    };
-    const auto gate = [&](const Array &x, int64_t k) {
-        return broadcast(gate_of(x, k, width), all);
-    };
-    const int64_t step = l.step_at(i);
-    const Array x = step_of(t.inputs_part, step), &y = t.hidden[(size_t)i];
-    const Array before = repeated(step_of(t.states, l.is_reversed ? step + 1 : step));
+    const auto gate = [&](const Array &a, int64_t k) { return gate_of(l, a, k); };
+    const Array x = step_of(t.inputs_part, l.step_at(i)), &y = t.hidden[(size_t)i];
+    const Array before = repeated(l, i ? t.h[(size_t)i - 1] : l.h0);
     const Array r = sigmoid(gate(x, 0) + gate(y, 0)), z = sigmoid(gate(x, 1) + gate(y, 1));
     const Array hn = gate(y, 2), n = tanh_of(gate(x, 2) + r * hn);
-    const Array h = carry ? repeated(gh) + carry : repeated(gh);
-    const Array of_z = h * (before - n) * sigmoid_slope(z);
-    const Array of_n = h * (1 - z) * tanh_slope(n), of_r = of_n * hn * sigmoid_slope(r);
+    const Array h = sum_of(repeated(l, gh), carry), one = scalar_like(l.x, 1);
+    const Array of_z = h * (before - n) * (z - square(z));
+    const Array of_n = h * (one - z) * (one - square(n)), of_r = of_n * hn * (r - square(r));
     const Array first = where(gate_mask(l.device, 3, 0), of_r, of_z);
     const Array is_n = gate_mask(l.device, 3, 2);
     const Array inputs = where(is_n, of_n, first), sums = where(is_n, of_n * r, first);
     const Shape flat{l.batch(), 3 * width};
-    StepGradient g{reshape(sums, flat), h * z, reshape(inputs, flat)};
-    evaluate({&sums, &inputs, &g.carry});
+    StepGradient g{reshape(sums, flat), Array(), reshape(inputs, flat)};
+    if (wants_carry) {
+        g.carry = h * z;
+        evaluate({&sums, &inputs, &g.carry});
+    } else {
+        evaluate({&sums, &inputs});
+    }
     return g;
 }
 
 StepGradient simple_step_back(const RecurrentLayer &l, const RecurrentTrace &t, int64_t i,
                               const Array &gh)
 {
-    const int64_t step = l.step_at(i);
-    const Array h = step_of(t.states, l.is_reversed ? step : step + 1);
-    return {l.kind == CellKind::TANH ? gh * tanh_slope(h) : where(greater(h, 0), gh, 0.0), Array(),
-            Array()};
+    const Array &h = t.h[(size_t)i];
+    return {l.kind == CellKind::TANH ? gh * (1 - square(h)) : where(greater(h, 0), gh, 0.0),
+            Array(), Array()};
 }
 
 // The gradient of what a step adds of gate 0 for a carry of all gates: [batch, hidden].
 Array carry_of(const RecurrentLayer &l, const Array &carry)
 {
     return carry ? reshape(slice(carry, 1, 0, 1), Shape{l.batch(), l.hidden()}) : Array();
+}
+
+Array joined(const std::vector<Array> &steps)
+{
+    return steps.size() == 1 ? steps[0] : concatenate(0, steps);
 }
 
 Array in_rows(const Array &x)
@@ -347,12 +355,14 @@ Array in_rows(const Array &x)
 void shared_gradients(const RecurrentLayer &l, const RecurrentTrace &t, const Array &inputs,
                       const Array &hidden, bool wants_x, RecurrentGradients &g)
 {
-    const Array before = slice(t.states, 0, l.is_reversed ? 1 : 0, l.steps());
+    const Array before =
+        t.states ? in_rows(slice(t.states, 0, l.is_reversed ? 1 : 0, l.steps())) : l.h0;
     g.w_ih = matmul(transpose(inputs, 0, 1), in_rows(l.x));
-    g.w_hh = matmul(transpose(hidden, 0, 1), in_rows(before));
+    g.w_hh = matmul(transpose(hidden, 0, 1), before);
     g.b_ih = l.b_ih ? sum_of_rows(inputs) : Array();
     g.b_hh = l.b_hh ? (l.kind == CellKind::GRU ? sum_of_rows(hidden) : g.b_ih) : Array();
-    g.x = wants_x ? reshape(matmul(inputs, l.w_ih), Shape{l.steps(), l.batch(), l.inputs()}) : Array();
+    g.x = wants_x ? reshape(matmul(inputs, l.w_ih), Shape{l.steps(), l.batch(), l.inputs()})
+                  : Array();
 }
 
 RecurrentGradients back_by_one_kernel(const RecurrentLayer &l, const RecurrentTrace &t,
@@ -395,9 +405,9 @@ RecurrentGradients back_by_one_kernel(const RecurrentLayer &l, const RecurrentTr
 
 } // namespace
 
-RecurrentGradients recurrent_backward(const RecurrentLayer &l, const RecurrentTrace &t, const Array &y,
-                                      const Array &last_h, const Array &last_c, bool wants_x,
-                                      bool wants_h0)
+RecurrentGradients recurrent_backward(const RecurrentLayer &l, const RecurrentTrace &t,
+                                      const Array &y, const Array &last_h, const Array &last_c,
+                                      bool wants_x, bool wants_h0)
 {
     if (t.all_gates) {
         return back_by_one_kernel(l, t, y, last_h, last_c, wants_x);
@@ -407,7 +417,7 @@ RecurrentGradients recurrent_backward(const RecurrentLayer &l, const RecurrentTr
     std::vector<Array> sums((size_t)count), inputs((size_t)count);
     StepGradient back;
     if (last_c) {
-        back.carry = broadcast(reshape(last_c, Shape{l.batch(), 1, width}), Shape{l.batch(), 4, width});
+        back.carry = repeated(l, last_c);
     }
     const Array zeros = scalar(l.x.context(), l.x.type(), 0);
     for (int64_t i = count - 1; i >= 0; i--) {
@@ -415,8 +425,9 @@ RecurrentGradients recurrent_backward(const RecurrentLayer &l, const RecurrentTr
         Array gh = back.sums ? matmul(back.sums, l.w_hh) : last_h;
         gh = y ? sum_of(gh, step_of(y, step)) : gh;
         gh = gh ? gh : broadcast(zeros, Shape{l.batch(), width});
-        back = l.kind == CellKind::LSTM  ? lstm_step_back(l, t, i, gh, back.carry)
-               : l.kind == CellKind::GRU ? gru_step_back(l, t, i, gh, back.carry)
+        const bool wants_carry = i > 0 || wants_h0;
+        back = l.kind == CellKind::LSTM  ? lstm_step_back(l, t, i, gh, back.carry, wants_carry)
+               : l.kind == CellKind::GRU ? gru_step_back(l, t, i, gh, back.carry, wants_carry)
                                          : simple_step_back(l, t, i, gh);
         sums[(size_t)step] = reshape(back.sums, sums_shape);
         inputs[(size_t)step] = back.inputs ? reshape(back.inputs, sums_shape) : Array();
@@ -430,8 +441,8 @@ RecurrentGradients recurrent_backward(const RecurrentLayer &l, const RecurrentTr
             g.h0 = sum_of(g.h0, carry_of(l, back.carry));
         }
     }
-    const Array all = in_rows(concatenate(0, sums));
-    const Array of_inputs = back.inputs ? in_rows(concatenate(0, inputs)) : all;
+    const Array all = in_rows(joined(sums));
+    const Array of_inputs = back.inputs ? in_rows(joined(inputs)) : all;
     shared_gradients(l, t, of_inputs, all, wants_x, g);
     return g;
 }

@@ -50,13 +50,13 @@ struct RecurrentLayer {
 };
 
 // Results, and what the gradients need of each step. `states` [steps + 1, batch, hidden] has the
-// state before the first step in front, of reversed layers at the end.
+// state before the first step in front, of reversed layers at the end; empty for a single step.
 struct RecurrentTrace {
     Array states;
     Array last_h, last_c;             // after the last step
     Array inputs_part;                // [steps, batch, gates * hidden]: x W^T + b
     std::vector<Array> gates, hidden; // by step: sums before the functions; of GRU's hidden part
-    std::vector<Array> c;             // by step, after it
+    std::vector<Array> h, c;          // by step, after it; c of LSTM
     // Of a layer that one kernel computed (ops/recurrent.h), which has no arrays by step.
     Array all_c, all_gates;
 };

@@ -84,9 +84,13 @@ def updates(x):
 
 CASES["training step"] = ([SQUARE] * 3, training_step, 1)
 CASES["loop of updates"] = ([SQUARE], updates, 2)
-# Two products, their sum and the cell; the mask of the gates once in a process.
+# Two products, the second with the sum of both, and the cell.
 CASES["lstm cell"] = ([(4, 8), (4, 12), (4, 12), (48, 8), (48, 12), (48,), (48,)],
-                      lambda x, h, c, w, v, a, b: torch.lstm_cell(x, (h, c), w, v, a, b), 5)
+                      lambda x, h, c, w, v, a, b: torch.lstm_cell(x, (h, c), w, v, a, b), 3)
+
+
+CASES["gru cell"] = ([(4, 8), (4, 12), (36, 8), (36, 12), (36,), (36,)],
+                     lambda x, h, w, v, a, b: torch.gru_cell(x, h, w, v, a, b), 3)
 
 
 def count(name):

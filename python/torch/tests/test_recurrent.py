@@ -8,6 +8,8 @@ import torch_halyard  # noqa: F401
 from torch import nn
 
 DEVICE = "halyard"
+CELLS = {"lstm": nn.LSTMCell, "gru": nn.GRUCell, "tanh": nn.RNNCell,
+         "relu": lambda *a, **k: nn.RNNCell(*a, nonlinearity="relu", **k)}
 KINDS = {"lstm": nn.LSTM, "gru": nn.GRU, "tanh": nn.RNN,
          "relu": lambda *a, **k: nn.RNN(*a, nonlinearity="relu", **k)}
 
@@ -19,7 +21,10 @@ def values_and_gradients(model, x, states, place, weigh=True):
     x = x.detach().to(place).requires_grad_()
     states = [s.detach().to(place).requires_grad_() for s in states]
     hx = None if not states else tuple(states) if len(states) > 1 else states[0]
-    y, last = model(x, hx)
+    found = model(x, hx)
+    if isinstance(model, nn.RNNCellBase):
+        found = (found[0], found) if isinstance(found, tuple) else (found, found)
+    y, last = found
     results = [y, *(last if isinstance(last, tuple) else (last,))]
     loss = sum((r * torch.linspace(-1, 1, r.numel(), dtype=r.dtype).view(r.shape).to(place)).sum()
                for r in (results if weigh else results[:1]))
@@ -168,3 +173,65 @@ def kernels_of_step(make, optimizer="foreach"):
 @pytest.mark.parametrize("kind, most", [("lstm", 30), ("gru", 30)])
 def test_kernels_of_a_training_step(kind, most, strict):
     assert kernels_of_step(KINDS[kind]) <= most
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("kind", CELLS)
+def test_cells(kind, bias, dtype, strict):
+    torch.manual_seed(7)
+    x, states = inputs(kind, 6, dtype=dtype)
+    cell = CELLS[kind](4, 6, bias=bias).to(dtype)
+    assert_same(cell, x[0], [s[0] for s in states], tolerance=2e-5 if dtype == torch.float32 else 1e-11)
+    assert_same(cell, x[0], [], weigh=False)
+    assert_same(cell, x[0, 0], [], weigh=False)
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_cells_over_time(kind, strict):
+    """Gradients through the states of several steps, and gradients of gradients."""
+    torch.manual_seed(8)
+    x, _ = inputs(kind, 6)
+    cell = CELLS[kind](4, 6)
+    found = []
+    for place in ("cpu", DEVICE):
+        cell.to(place)
+        a = x.detach().to(place).requires_grad_()
+        state = None
+        for values in a:
+            state = cell(values, state)
+        h = state[0] if kind == "lstm" else state
+        slope, = torch.autograd.grad(h.square().sum(), a, create_graph=True)
+        found.append([slope.detach(), *torch.autograd.grad(slope.square().sum(), [a, *cell.parameters()])])
+    for a, b in zip(*found):
+        torch.testing.assert_close(b.cpu(), a, atol=1e-4, rtol=1e-4)
+
+
+def test_wrong_shapes_of_cells():
+    cell = nn.LSTMCell(4, 6).to(DEVICE)
+    parameters = [*cell.parameters()]
+    with pytest.raises(RuntimeError):
+        torch._VF.lstm_cell(torch.zeros(3, 5).to(DEVICE), (torch.zeros(3, 6).to(DEVICE),) * 2, *parameters)
+    with pytest.raises(RuntimeError):
+        torch._VF.lstm_cell(torch.zeros(3, 4).to(DEVICE), (torch.zeros(3, 6).to(DEVICE),), *parameters)
+
+
+# Forward: the products of inputs and state, and the cell. Backward: the sums' gradients, a product for each
+# weight, and the sums of the biases in one. Gradients of operands: a product each for x and h, a view of c's.
+@pytest.mark.parametrize("of_operands, most", [(False, 7), (True, 10)])
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_kernels_of_a_cell(kind, of_operands, most, strict):
+    cell = CELLS[kind](32, 64).to(DEVICE)
+    count = 2 if kind == "lstm" else 1
+    x, *states = [torch.randn(16, n).to(DEVICE).requires_grad_(of_operands) for n in (32, *[64] * count)]
+    slope = torch.randn(16, 64).to(DEVICE)
+    for _ in range(12):
+        for tensor in (x, *states, *cell.parameters()):
+            tensor.grad = None
+        torch.halyard.synchronize()
+        before = torch.halyard.statistics()["kernels"]
+        y = cell(x, tuple(states) if kind == "lstm" else states[0])
+        (y[0] if kind == "lstm" else y).backward(slope)
+        torch.halyard.synchronize()
+        after = torch.halyard.statistics()["kernels"]
+    assert after - before <= most
