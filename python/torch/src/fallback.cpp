@@ -5,8 +5,6 @@
 
 #include <ATen/native/CPUFallback.h>
 
-#include <ATen/ops/kaiser_window.h>
-
 #include "cell.h"
 
 namespace halyard
@@ -46,19 +44,8 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, library)
 
 // PyTorch's generic kernels of these read the tensors' memory on the processor whatever their device is, or
 // call a kernel that only its own devices have.
-const char *const READ_BY_THE_PROCESSOR[] = {"_grid_sampler_2d_cpu_fallback",
-                                             "_grid_sampler_2d_cpu_fallback_backward",
-                                             "_saturate_weight_to_fp16", "conj_physical_"};
-
-// kaiser_window has no kernel for other devices, and no tensor that would choose the fallback.
-template <typename... Arguments>
-Tensor kaiser_window(Arguments... arguments, std::optional<at::ScalarType> type,
-                     std::optional<c10::Layout> layout, std::optional<c10::Device> device,
-                     std::optional<bool>)
-{
-    note_fallback("aten::kaiser_window", "a window is made once");
-    return at::kaiser_window(arguments..., type, layout, at::kCPU, false).to(*device);
-}
+const char *const READ_BY_THE_PROCESSOR[] = {
+    "_grid_sampler_2d_cpu_fallback", "_grid_sampler_2d_cpu_fallback_backward", "conj_physical_"};
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
 {
@@ -68,9 +55,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
                          torch::CppFunction::makeFromBoxedFunction<&fall_back_without_reason>());
         }
     }
-    library.impl("kaiser_window", kaiser_window<int64_t>);
-    library.impl("kaiser_window.periodic", kaiser_window<int64_t, bool>);
-    library.impl("kaiser_window.beta", kaiser_window<int64_t, bool, double>);
 }
 
 } // namespace

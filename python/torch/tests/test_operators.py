@@ -103,3 +103,38 @@ def test_parts_are_joined_again(axis, strict):
     assert torch.stack(list(ours[0])).cpu().equal(x[0] + 1)
     assert torch.cat([parts[1], parts[0]], axis).cpu().equal(
         torch.cat([t + 1 for t in (x.split(2, axis)[1], x.split(2, axis)[0])], axis))
+
+
+@pytest.mark.parametrize("eps", [None, 0.1])
+def test_gradient_of_logit(eps, strict):
+    """A zero has its sign; outside of the function's domain there is no gradient."""
+    x = torch.tensor([-0.0, 0.0, 0.3, 0.95, 1.2, -3.0])
+    ours = torch.ops.aten.logit_backward(torch.ones(6, device=DEVICE), x.to(DEVICE), eps).cpu()
+    inf, nan = float("inf"), float("nan")
+    edges = [-inf, inf, nan, nan] if eps is None else [0.0] * 4
+    want = [*edges[:2], 1 / 0.21, 1 / 0.0475 if eps is None else 0.0, *edges[2:]]
+    torch.testing.assert_close(ours, torch.tensor(want), equal_nan=True)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3, 2)])
+def test_saturation_to_float16(shape, strict):
+    x = floats(*shape) * 1e5
+    ours = torch.ops.aten._saturate_weight_to_fp16(x.to(DEVICE))
+    assert ours.cpu().equal(x.clamp(-65504, 65504))
+
+
+@pytest.mark.parametrize("is_periodic", [True, False])
+@pytest.mark.parametrize("length", [0, 1, 2, 9])
+def test_kaiser_window(length, is_periodic):
+    for beta in (0.0, 5.0, -3.0):
+        ours = torch.kaiser_window(length, is_periodic, beta, dtype=torch.float64, device=DEVICE).cpu()
+        want = torch.kaiser_window(length, is_periodic, beta, dtype=torch.float64)
+        torch.testing.assert_close(ours, want, atol=1e-12, rtol=1e-12)
+    large, infinite = (torch.kaiser_window(9, False, beta, device=DEVICE).cpu() for beta in (100.0, float("inf")))
+    assert large.isfinite().all() and large[4] == 1 and infinite.tolist() == [0] * 4 + [1] + [0] * 4
+
+
+def test_gradient_of_vander(strict):
+    x = torch.tensor([0.5, 0.75, 1.25], device=DEVICE, requires_grad=True)
+    torch.vander(x).sum().backward()
+    assert x.grad.tolist() == [2, 2.5, 3.5]
