@@ -260,3 +260,10 @@ def test_bounds_take_the_type(function, dtype, strict):
 def test_activations_refuse_what_the_processor_refuses(function):
     with pytest.raises(RuntimeError):
         function(torch.tensor([True]).to(DEVICE))
+
+
+def test_lazy_clone(strict):
+    x = torch.arange(4.0, device=DEVICE)
+    y = torch._lazy_clone(x)
+    y.add_(1)
+    assert x.tolist() == [0, 1, 2, 3] and y.tolist() == [1, 2, 3, 4]

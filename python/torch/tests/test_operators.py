@@ -118,7 +118,7 @@ def test_gradient_of_logit(eps, strict):
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3, 2)])
 def test_saturation_to_float16(shape, strict):
-    x = floats(*shape) * 1e5
+    x = (floats(12) * 1e5)[:1 if not shape else 12 if len(shape) > 1 else 3].reshape(shape)
     ours = torch.ops.aten._saturate_weight_to_fp16(x.to(DEVICE))
     assert ours.cpu().equal(x.clamp(-65504, 65504))
 
