@@ -128,12 +128,6 @@ def test_generic_kernels_that_know_the_processor_only():
     """PyTorch's generic kernels of these ask for one of a built-in device, or read the storage."""
     x, exponents = torch.tensor([1.5, -3, 0.25]), torch.tensor([2, -1, 2**40])
     assert torch.ldexp(x.to(DEVICE), exponents.to(DEVICE)).tolist() == [6, -1.5, float("inf")]
-    for periodic, beta in ((True, 12.0), (False, 3.0)):
-        ours = torch.kaiser_window(9, periodic, beta, device=DEVICE)
-        assert ours.cpu().equal(torch.kaiser_window(9, periodic, beta))
-    weight = torch.tensor([[1e6, 1], [-1e6, 2]])
-    saturate = torch.ops.aten._saturate_weight_to_fp16
-    assert saturate(weight.to(DEVICE)).cpu().equal(saturate(weight.clone()))
     image, grid = values(1, 2, 4, 5), values(1, 3, 2, 2)
     sample = torch.ops.aten._grid_sampler_2d_cpu_fallback
     assert sample(image.to(DEVICE), grid.to(DEVICE), 0, 0, True).cpu().equal(
