@@ -1,4 +1,4 @@
-// What leaves PyTorch's operators: DLPack of the processor's memory, graphs of recorded operations, and
+// What leaves PyTorch's operators: DLPack, graphs of recorded operations, and
 // collectives. Python's sides are _share.py, _compile.py and _distributed.py; handles are numbers.
 #include <cstring>
 #include <map>
@@ -55,6 +55,74 @@ int64_t to_dlpack(const Tensor &tensor, bool copies)
     check(ops_tensor_to_dlpack(array.context(), &memory, copies, &managed));
     managed->flags |= copies ? 0 : OPS_DLPACK_READ_ONLY;
     return (int64_t)(intptr_t)managed;
+}
+
+// The same without a copy and without a wait, where the device's memory has addresses for DLPack: work that
+// `stream` of DLPack's consumer gets after the call comes after the tensor's.
+int64_t to_dlpack_stream(const Tensor &tensor, int64_t stream)
+{
+    Lock lock;
+    const Array array = array_of(tensor);
+    ops_tensor memory;
+    check(ops_array_get_tensor(array, &memory));
+    ops_dlpack_managed *managed = nullptr;
+    check(ops_tensor_to_dlpack_stream(array.context(), &memory, stream, &managed));
+    managed->flags |= OPS_DLPACK_READ_ONLY;
+    return (int64_t)(intptr_t)managed;
+}
+
+// Kind and index of a device in DLPack's terms; kind 0 where others cannot address its memory.
+std::vector<int64_t> dlpack_device(int64_t device)
+{
+    Lock lock;
+    const ops_dlpack_device found = ops_dlpack_device_of(context_at(device));
+    return {found.kind, found.index};
+}
+
+int64_t dlpack_stream(int64_t device)
+{
+    Lock lock;
+    int64_t stream = OPS_DLPACK_NO_STREAM;
+    check(ops_dlpack_get_stream(context_at(device), &stream));
+    return stream;
+}
+
+// DLManagedTensor, the form before version 1.0.
+struct LegacyExport {
+    ops_dlpack_tensor tensor;
+    void *owner;
+    void (*destroy)(LegacyExport *legacy);
+};
+
+template <class Export> void release_export(void *user)
+{
+    auto *managed = static_cast<Export *>(user);
+    if (managed->destroy) {
+        managed->destroy(managed);
+    }
+}
+
+template <class Export> Tensor share_export(int64_t address, int64_t device)
+{
+    auto *managed = (Export *)(intptr_t)address;
+    TORCH_CHECK(managed->tensor.type.code != OPS_DLPACK_COMPLEX,
+                "from_dlpack: complex numbers on a GPU: pass a tensor of the processor");
+    Lock lock;
+    ops_context *context = context_at(device);
+    ops_tensor tensor;
+    check(ops_tensor_share_dlpack(context, &managed->tensor, OPS_DLPACK_READ_ONLY,
+                                  release_export<Export>, managed, &tensor));
+    ops_array *array = ops_array_from_tensor(context, &tensor);
+    ops_tensor_release(&tensor);
+    return tensor_of(Array(array), device);
+}
+
+// A tensor in the memory of another library's export, which is destroyed after the last use of the memory;
+// not after an error. The memory is not to be written as long as the tensor lives.
+Tensor share_dlpack(int64_t address, bool is_versioned, int64_t device)
+{
+    return is_versioned ? share_export<ops_dlpack_managed>(address, device)
+                        : share_export<LegacyExport>(address, device);
 }
 
 void destroy_dlpack(int64_t address)
@@ -232,8 +300,8 @@ hal_range range_of(const ops_tensor &tensor, uint64_t count)
 
 // Records a collective on the device's queue: the elements of `input` in row-major order are sent, and
 // `received` elements come back as a tensor of rank 1. `count` is the collective's.
-Tensor collective(int64_t handle, int64_t kind, int64_t reduction, int64_t root, const Tensor &input,
-                  int64_t count, int64_t received)
+Tensor collective(int64_t handle, int64_t kind, int64_t reduction, int64_t root,
+                  const Tensor &input, int64_t count, int64_t received)
 {
     Lock lock;
     const int64_t device = input.device().index();
@@ -247,10 +315,10 @@ Tensor collective(int64_t handle, int64_t kind, int64_t reduction, int64_t root,
     options.reduction = (uint32_t)reduction;
     options.root = (uint32_t)root;
     options.type = source.type;
-    const hal_status status = hal_queue_collective(
-        device_at(device).queue, comms().at(handle), &options,
-        range_of(source, (uint64_t)input.numel()), range_of(target, (uint64_t)received),
-        (uint64_t)count);
+    const hal_status status =
+        hal_queue_collective(device_at(device).queue, comms().at(handle), &options,
+                             range_of(source, (uint64_t)input.numel()),
+                             range_of(target, (uint64_t)received), (uint64_t)count);
     if (status != HAL_OK) {
         ops_tensor_release(&target);
         check(status);
@@ -263,6 +331,10 @@ Tensor collective(int64_t handle, int64_t kind, int64_t reduction, int64_t root,
 TORCH_LIBRARY_FRAGMENT(halyard, library)
 {
     library.def("to_dlpack(Tensor tensor, bool copies) -> int", to_dlpack);
+    library.def("to_dlpack_stream(Tensor tensor, int stream) -> int", to_dlpack_stream);
+    library.def("dlpack_device(int device) -> int[]", dlpack_device);
+    library.def("dlpack_stream(int device) -> int", dlpack_stream);
+    library.def("share_dlpack(int address, bool is_versioned, int device) -> Tensor", share_dlpack);
     library.def("destroy_dlpack(int address) -> ()", destroy_dlpack);
     library.def("share_from_host(Tensor source, int device) -> Tensor", share_from_host);
     library.def("prepare_inputs(Tensor[] inputs) -> ()", prepare_inputs);

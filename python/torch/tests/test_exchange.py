@@ -2,6 +2,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy
 import pytest
@@ -45,6 +46,108 @@ def test_copies_for_others():
     assert torch.from_dlpack(x.__dlpack__(dl_device=(1, 0), copy=True, max_version=(1, 0))).tolist() == [1, 2]
     with pytest.raises(BufferError):
         x.requires_grad_().__dlpack__()
+
+
+# Memory of a GPU, over a driver without one (tests/unit/plugins/cuda/cuda_mock.h) whose memory is the host's.
+GPU = """
+import ctypes, gc, numpy, torch, torch_halyard
+from torch_halyard import _share
+i32, i64, u64, pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_void_p
+Destroy = ctypes.CFUNCTYPE(None, pointer)
+def fields(*pairs): return type("Fields", (ctypes.Structure,), {"_fields_": list(pairs)})
+Tensor = fields(("data", pointer), ("kind", i32), ("index", i32), ("rank", i32), ("type", i32),
+                ("shape", ctypes.POINTER(i64)), ("strides", pointer), ("offset", u64))
+Managed = fields(("version", u64), ("owner", pointer), ("destroy", Destroy), ("flags", u64), ("tensor", Tensor))
+Legacy = fields(("tensor", Tensor), ("owner", pointer), ("destroy", Destroy))
+class Source:
+    def __init__(self, is_versioned, index=0):
+        self.is_versioned, self.index, self.released, self.stream = is_versioned, index, 0, None
+        self.memory, self.shape = numpy.arange(64, dtype=numpy.float32), (i64 * 2)(8, 8)
+        self.destroy = Destroy(self.release)
+        t = Tensor(self.memory.ctypes.data, 2, index, 2, 0x12002, self.shape, None, 0)
+        self.managed = Managed(1, None, self.destroy, 0, t) if is_versioned else Legacy(t, None, self.destroy)
+    def release(self, _): self.released += 1
+    def __dlpack_device__(self): return 2, self.index
+    def __dlpack__(self, *, stream, **options):
+        if options and not self.is_versioned: raise TypeError("max_version")
+        self.stream = stream
+        return _share._api.PyCapsule_New(ctypes.addressof(self.managed),
+                                         _share._VERSIONED if self.is_versioned else _share._LEGACY, None)
+own = torch.ops.halyard.dlpack_stream(0)
+for is_versioned in (True, False):
+    source = Source(is_versioned)
+    x = torch.halyard.from_dlpack(source)
+    assert x.device.type == "halyard" and x.shape == (8, 8) and source.stream == own
+    assert x.cpu().flatten().tolist() == list(range(64)) and x.__dlpack_device__() == (2, 0)
+    capsule = x.t().__dlpack__(stream=own, max_version=(1, 0))
+    export = Managed.from_address(_share._api.PyCapsule_GetPointer(id(capsule), _share._VERSIONED))
+    assert export.tensor.data == source.memory.ctypes.data and export.tensor.kind == 2 and export.flags == 1
+    assert torch.from_dlpack(x.__dlpack__(dl_device=(1, 0), max_version=(1, 0))).tolist() == x.tolist()
+    for options in ({}, {"copy": True, "max_version": (1, 0)}, {"dl_device": (2, 1), "max_version": (1, 0)}):
+        try: x.__dlpack__(**options)
+        except BufferError: continue
+        raise AssertionError(options)
+    del x, capsule, export
+    torch.halyard.synchronize()
+    assert source.released == 1
+try: torch.halyard.from_dlpack(Source(True, 5))
+except BufferError as error: assert "GPU 5" in str(error)
+else: raise AssertionError("memory of another GPU")
+print("done")
+"""
+MOCK = Path(__file__).parents[3] / "build/release/tests/cuda_mock"
+
+
+@pytest.mark.skipif(not (MOCK / "libcuda.so.1").exists(), reason="without the target cuda_mock")
+def test_memory_of_a_gpu():
+    path = f"{MOCK}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    environment = {**os.environ, "HAL_BACKEND": "cuda", "HAL_PROBE": "off", "HAL_CACHE_DIR": "off",
+                   "LD_LIBRARY_PATH": path}
+    ran = subprocess.run([sys.executable, "-c", GPU], env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0 and "done" in ran.stdout, ran.stderr
+
+
+# ---- import torch ----
+
+@pytest.fixture
+def installed(tmp_path):
+    """The environment of a process in which the package is installed, with its entry points."""
+    package = Path(__file__).parents[1]
+    information = tmp_path / "torch_halyard-0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: torch-halyard\nVersion: 0\n")
+    (information / "entry_points.txt").write_text("[torch.backends]\nhalyard = torch_halyard_autoload:autoload\n")
+    return {**os.environ, "PYTHONPATH": f"{tmp_path}:{package}", "HALYARD_TORCH_AUTOLOAD": "1"}
+
+
+def test_import_torch_finds_the_device(installed):
+    program = "import torch; print(torch.ones(3, device=torch.device('halyard')).sum().item())"
+    ran = subprocess.run([sys.executable, "-c", program], env=installed, capture_output=True, text=True)
+    assert ran.stdout == "3.0\n", ran.stderr
+
+
+def test_import_torch_works_where_the_device_does_not_load(installed):
+    installed["TORCH_HALYARD_LIBRARY"] = "/nonexistent.so"
+    ran = subprocess.run([sys.executable, "-c", "import torch; print(torch.ones(3).sum().item())"], env=installed,
+                         capture_output=True, text=True)
+    assert ran.stdout == "3.0\n" and "halyard is not available" in ran.stderr, ran.stderr
+
+
+def test_cuda_keeps_its_place():
+    """Where CUDA is available, importing torch does not register the device; importing torch_halyard does."""
+    program = """
+import torch
+torch.cuda.is_available = lambda: True
+import torch_halyard_autoload
+torch_halyard_autoload.autoload()
+assert not hasattr(torch, "halyard")
+import torch_halyard
+print(torch.ones(3, device="halyard").sum().item())
+"""
+    environment = {k: v for k, v in os.environ.items() if k != "HALYARD_TORCH_AUTOLOAD"}
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                         env={**environment, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
+    assert ran.stdout == "3.0\n", ran.stderr
 
 
 # ---- torch.compile ----

@@ -1,5 +1,4 @@
-"""Registers the device. A module of its own, because `import torch` loads it by the entry point
-torch.backends also while `import torch_halyard` is importing torch."""
+"""Registers the device. A module of its own, because __init__ calls it after its own `import torch`."""
 import os
 from pathlib import Path
 
@@ -9,15 +8,6 @@ import torch
 def _library() -> str:
     """The shared object: next to this file, or where TORCH_HALYARD_LIBRARY says."""
     return os.environ.get("TORCH_HALYARD_LIBRARY") or str(Path(__file__).parent / "libtorch_halyard.so")
-
-
-def autoload() -> None:
-    """What `import torch` calls. PyTorch has one accelerator in a process, and a registered device
-    takes the place of CUDA: from PyTorch 2.8 on, backward of cuda tensors then fails by an assertion
-    of its engine. So where CUDA is there, the device waits for `import torch_halyard`, or for
-    HALYARD_TORCH_AUTOLOAD=1."""
-    if os.environ.get("HALYARD_TORCH_AUTOLOAD") == "1" or not torch.cuda.is_available():
-        load()
 
 
 def load() -> None:
