@@ -3,7 +3,7 @@
 // step.
 //
 // PyTorch's composite operators take over for what this leaves out: other types, projections, packed
-// sequences, autocast, tensors of function transforms and of compilers, empty tensors, and gradients of
+// sequences, tensors of function transforms and of compilers, empty tensors, and gradients of
 // gradients.
 #include <algorithm>
 
@@ -242,8 +242,7 @@ bool is_usual(const Tensor &x, const Tensor &first)
                                            Key::FuncTorchBatched, Key::FuncTorchGradWrapper,
                                            Key::Conjugate, Key::Negative, Key::ZeroTensor});
     return is_ours(x) && x.device() == first.device() && x.scalar_type() == first.scalar_type() &&
-           (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble) && x.numel() > 0 &&
-           !x.key_set().has_any(wrapped) && x.has_storage() && !torch::autograd::isFwGradDefined(x);
+           at::isFloatingType(x.scalar_type()) && x.numel() > 0 && !x.key_set().has_any(wrapped) && x.has_storage() && !torch::autograd::isFwGradDefined(x);
 }
 
 bool are_usual(TensorList tensors, const Tensor &first)
@@ -305,9 +304,23 @@ Tensor joined(const std::vector<Tensor> &states)
                                 : at::stack(states, 0);
 }
 
+std::vector<Tensor> cast_all(at::ScalarType type, TensorList tensors)
+{
+    std::vector<Tensor> made;
+    for (const Tensor &x : tensors) {
+        made.push_back(at::autocast::cached_cast(type, x, at::kPrivateUse1));
+    }
+    return made;
+}
+
 std::tuple<Tensor, Tensor, Tensor> network(const Settings &s, const Tensor &input, TensorList hx,
                                            TensorList params)
 {
+    if (at::autocast::is_autocast_enabled(at::kPrivateUse1)) { // of cells PyTorch's lists do it
+        const c10::impl::ExcludeDispatchKeyGuard cast(c10::DispatchKey::AutocastPrivateUse1);
+        const at::ScalarType type = at::autocast::get_autocast_dtype(at::kPrivateUse1);
+        return network(s, cast_all(type, input)[0], cast_all(type, hx), cast_all(type, params));
+    }
     if (!is_usual_call(s, input, hx, params)) {
         return by_composite(s, input, hx, params);
     }

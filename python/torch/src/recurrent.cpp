@@ -140,7 +140,8 @@ Memory memory_of(const Array &x, bool is_dense = true)
 bool takes_one_kernel(const RecurrentLayer &l)
 {
     // A single step's product and cell are as many kernels, and need no copy of the weights.
-    return l.gates() > 1 && l.steps() > 1 && !device_at(l.device).records_graph &&
+    const bool is_wide = l.x.type() == HAL_TYPE_F32 || l.x.type() == HAL_TYPE_F64;
+    return is_wide && l.gates() > 1 && l.steps() > 1 && !device_at(l.device).records_graph &&
            ops_recurrent_is_faster(l.x.context(), (uint32_t)l.gates(), l.batch(), l.hidden());
 }
 

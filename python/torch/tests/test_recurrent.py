@@ -77,6 +77,30 @@ def test_double_precision(kind, strict):
     assert_same(KINDS[kind](4, 6).double(), x, states, tolerance=1e-11)
 
 
+def narrow_error(kind, dtype, place, autocast=False):
+    """The largest errors of values and gradients in parts of the largest ones, against float32."""
+    x, states = inputs(kind, 150)
+    torch.manual_seed(2)
+    expected = values_and_gradients(KINDS[kind](4, 150), x, states, "cpu")
+    torch.manual_seed(2)
+    model = KINDS[kind](4, 150)
+    if not autocast:
+        model, x, states = model.to(dtype), x.to(dtype), [s.to(dtype) for s in states]
+    with torch.autocast(place, dtype=dtype, enabled=autocast):
+        found = values_and_gradients(model, x, states, place)
+    assert {y.dtype for y in found[0]} == {dtype}
+    return max(((a.float() - b).abs().max() / b.abs().max()).item()
+               for a, b in zip(itertools.chain(*found), itertools.chain(*expected)))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_narrow_floats(kind, dtype, strict):
+    usual = narrow_error(kind, dtype, "cpu")
+    assert narrow_error(kind, dtype, DEVICE) <= 2 * usual
+    assert narrow_error(kind, dtype, DEVICE, autocast=True) <= 2 * usual
+
+
 def test_what_other_code_computes(strict):
     """Projections, packed sequences, and sequences without a batch."""
     torch.manual_seed(4)
@@ -151,7 +175,7 @@ def test_wrong_shapes():
                        [*model.parameters()], True, 1, 0.0, False, False, False)
 
 
-def kernels_of_step(make, optimizer="foreach"):
+def kernels_of_step(make, optimizer="foreach", autocast=False):
     torch.manual_seed(1)
     cell, out = make(32, 64).to(DEVICE), nn.Linear(64, 10).to(DEVICE)
     x, labels = torch.rand(16, 16, 32).to(DEVICE), (torch.arange(16) % 10).to(DEVICE)
@@ -164,7 +188,9 @@ def kernels_of_step(make, optimizer="foreach"):
     for _ in range(12):  # kernels of single operations come first where compiling takes long
         before = count()
         steps.zero_grad()
-        F.cross_entropy(out(cell(x)[0][-1]), labels).backward()
+        with torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=autocast):
+            loss = F.cross_entropy(out(cell(x)[0][-1]), labels)
+        loss.backward()
         steps.step()
         after = count()
     return after - before
@@ -173,6 +199,11 @@ def kernels_of_step(make, optimizer="foreach"):
 @pytest.mark.parametrize("kind, most", [("lstm", 30), ("gru", 30)])
 def test_kernels_of_a_training_step(kind, most, strict):
     assert kernels_of_step(KINDS[kind]) <= most
+
+
+def test_kernels_under_autocast(strict):
+    """A product and a cell a step forward and back, and no product of weights' gradients a step."""
+    assert kernels_of_step(KINDS["lstm"], autocast=True) <= 100
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
