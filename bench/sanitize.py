@@ -7,7 +7,8 @@ sanitize.py [--bench PROGRAM] [--device NAME] [--words LIST] [--suites LIST] [--
 Runs hal-bench without checks and with each word (`all`: all words at once), in turns, and prints the
 ratios of the least times of each cell: median and worst of each word, then the worst cells. On the
 cpu device the times are processor times of one thread, so that other load hardly matters.
---json adds the times to those in the file, so that runs of one build can be put together.
+--json adds the times to those in the file, so that runs of one build can be put together; with
+--turns 0 nothing is run.
 """
 import argparse
 import json
@@ -63,8 +64,8 @@ def main():
                 least = times.setdefault(word, {})
                 for case, time in run(options, suite, word).items():
                     least[case] = min(time, least.get(case, time))
-    if options.json:
-        options.json.write_text(json.dumps(times, indent=1))
+                if options.json:
+                    options.json.write_text(json.dumps(times, indent=1))
     ratios = {word: {case: times[word][case] / time for case, time in times[""].items() if case in times[word]}
               for word in words}
     print("| check | median | worst |\n|---|---|---|")
