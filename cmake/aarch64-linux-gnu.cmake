@@ -1,11 +1,15 @@
 # Cross-compiles for aarch64 with Debian's compiler; tests run under qemu-user. The library that
-# the tests link (cmocka) is unpacked by ./dev check into HALYARD_SYSROOT.
+# the tests link (cmocka) is unpacked by ./dev check into HALYARD_SYSROOT, a folder that the environment
+# may name.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 
 get_filename_component(root ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
 set(HALYARD_SYSROOT ${root}/build/aarch64-sysroot)
+if(DEFINED ENV{HALYARD_SYSROOT})
+    set(HALYARD_SYSROOT $ENV{HALYARD_SYSROOT})
+endif()
 set(CMAKE_FIND_ROOT_PATH ${HALYARD_SYSROOT})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
