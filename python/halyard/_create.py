@@ -68,8 +68,10 @@ def indices(context, count):
 
 def _scan(obj, shape, depth, flat, kinds):
     if isinstance(obj, (list, tuple)):
-        if len(shape) == depth:
+        if len(shape) == depth and not flat:
             shape.append(len(obj))
+        elif len(shape) == depth:
+            raise ValueError("asarray: obj: the nested sequences have different depths")
         elif shape[depth] != len(obj):
             raise ValueError("asarray: obj: the nested sequences have different lengths")
         for part in obj:
@@ -159,9 +161,11 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
             raise ValueError("asarray: copy: the conversion needs a copy, got False")
         return made
     context = context_of(device)
+    made = _core.quick_numbers(context, obj, None if dtype is None else dtype._type)
+    if made is not None:
+        return made
     if isinstance(obj, (bool, int, float, complex, list, tuple)):
         return _from_nested(obj, dtype, context)
-    made = None
     try:
         made = _from_view(memoryview(obj), context)
     except (TypeError, BufferError):

@@ -134,6 +134,9 @@ def promoted(arrays, function):
 
 def concat(arrays, /, *, axis=0):
     """The arrays one after the other along ``axis``; None: all elements, flat."""
+    made = _core.quick_join(arrays, axis, False)
+    if made is not None:
+        return made
     arrays, dtype = promoted(arrays, "concat")
     if axis is None:
         arrays, axis = [_core.reshape(x, (x.size,)) for x in arrays], 0
@@ -154,6 +157,9 @@ def concat(arrays, /, *, axis=0):
 
 def stack(arrays, /, *, axis=0):
     """The arrays, of one shape, one after the other along a new axis."""
+    made = _core.quick_join(arrays, axis, True)
+    if made is not None:
+        return made
     arrays = list(arrays)
     if not arrays:
         raise ValueError("stack: arrays: expected at least one")

@@ -62,6 +62,10 @@ extern core_hooks core_hook;
 /* Bytes of an element of a dtype. */
 size_t core_type_bytes(int dtype);
 
+/* Writes a number to an element of a dtype. False with an exception; OverflowError if it does not
+ * fit. */
+bool core_number_store(int dtype, PyObject *number, char *element);
+
 /* A function of two arrays of complex numbers of one dtype; TypeError if there is none. */
 PyObject *core_complex_binary(const array_object *x, const array_object *y,
                               ops_binary_function function);
@@ -113,6 +117,6 @@ bool core_context_ready(PyObject *module);
 
 extern PyMethodDef core_operation_methods[], core_host_methods[], core_dlpack_methods[],
     core_linalg_methods[], core_graph_methods[], core_quick_methods[], core_key_methods[],
-    core_complex_methods[];
+    core_complex_methods[], core_number_methods[];
 
 #endif

@@ -150,6 +150,8 @@ static const char *complex_name(unsigned function)
     return ops_complex_unary_name((ops_complex_unary_function)function);
 }
 
+PyMODINIT_FUNC PyInit__core(void);
+
 PyMODINIT_FUNC PyInit__core(void)
 {
     PyObject *module = PyModule_Create(&module_definition);
@@ -160,6 +162,7 @@ PyMODINIT_FUNC PyInit__core(void)
         PyModule_AddFunctions(module, core_dlpack_methods) != 0 ||
         PyModule_AddFunctions(module, core_graph_methods) != 0 ||
         PyModule_AddFunctions(module, core_quick_methods) != 0 ||
+        PyModule_AddFunctions(module, core_number_methods) != 0 ||
         PyModule_AddFunctions(module, core_key_methods) != 0 ||
         PyModule_AddIntConstant(module, "MAX_RANK", OPS_MAX_RANK) != 0 ||
         PyModule_AddFunctions(module, core_complex_methods) != 0 ||

@@ -141,8 +141,7 @@ static bool element_store(hal_type type, PyObject *number, void *element)
     return true;
 }
 
-/* The same for an element of a dtype. */
-static bool number_store(int dtype, PyObject *number, char *element)
+bool core_number_store(int dtype, PyObject *number, char *element)
 {
     const hal_type type = core_part_type(dtype);
     if (!(dtype & CORE_COMPLEX)) {
@@ -167,13 +166,22 @@ static PyObject *operation_from_list(PyObject *module, PyObject *arguments)
     }
     const Py_ssize_t count = PyList_Size(list);
     const size_t size = core_type_bytes(dtype);
+    int64_t expected = 1;
+    for (int i = 0; i < rank - (dtype & CORE_COMPLEX ? 1 : 0); i++) {
+        expected *= shape[i];
+    }
+    if (count >= 0 && count != expected) {
+        PyErr_Format(PyExc_ValueError, "the shape needs %lld numbers, got %zd", (long long)expected,
+                     count);
+        return NULL;
+    }
     char *elements = count >= 0 ? PyMem_Malloc((size_t)(count + 1) * size) : NULL;
     if (!elements) {
         return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
     bool stored = true;
     for (Py_ssize_t i = 0; stored && i < count; i++) {
-        stored = number_store(dtype, PyList_GetItem(list, i), elements + (size_t)i * size);
+        stored = core_number_store(dtype, PyList_GetItem(list, i), elements + (size_t)i * size);
     }
     PyObject *made = stored
                          ? core_wrap_parts(context,
@@ -203,7 +211,7 @@ static PyObject *operation_full(PyObject *module, PyObject *arguments)
     }
     const int64_t two = 2;
     char element[16];
-    if (!number_store(dtype, number, element)) {
+    if (!core_number_store(dtype, number, element)) {
         return NULL;
     }
     ops_array *one = ops_array_from_host(context->ops, core_part_type(dtype), 1, &two, element);

@@ -137,6 +137,105 @@ static PyObject *quick_transpose(PyObject *module, PyObject *const *arguments, P
     return core_wrap_like(x, ops_array_permute(x->array, axes));
 }
 
+enum { MAX_JOINED = 16 };
+
+/* Whether the parts have elements, one dtype, one device, and one shape but for the axis; -1: one
+ * shape. */
+static bool are_joinable(PyObject *const *parts, Py_ssize_t count, long long axis)
+{
+    if (Py_TYPE(parts[0]) != core_array_type) {
+        return false;
+    }
+    const ops_array *first = ((array_object *)parts[0])->array;
+    const int32_t rank = (int32_t)ops_array_get_rank(first);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (!is_pair(parts[0], parts[i])) {
+            return false;
+        }
+        const ops_array *part = ((array_object *)parts[i])->array;
+        bool fits =
+            (int32_t)ops_array_get_rank(part) == rank && ops_array_get_element_count(part) > 0;
+        for (int32_t k = 0; fits && k < rank; k++) {
+            fits = k == axis || ops_array_get_length(part, k) == ops_array_get_length(first, k);
+        }
+        if (!fits) {
+            return false;
+        }
+    }
+    return true;
+}
+
+typedef enum join_kind { JOIN_AXIS, JOIN_NEW_AXIS, JOIN_FLAT } join_kind;
+
+/* The part as a view with a new axis of length 1, or with one axis. The parts of complex numbers
+ * keep theirs. */
+static ops_array *part_view(const array_object *part, join_kind kind, int32_t axis)
+{
+    int64_t shape[OPS_MAX_RANK] = {core_count(part), 2};
+    if (kind == JOIN_FLAT) {
+        return ops_array_reshape(part->array, part->is_complex ? 2 : 1, shape);
+    }
+    const int32_t rank = (int32_t)ops_array_get_rank(part->array) + 1;
+    for (int32_t k = 0; k < rank; k++) {
+        shape[k] = k == axis ? 1 : ops_array_get_length(part->array, k < axis ? k : k - 1);
+    }
+    return ops_array_reshape(part->array, (uint32_t)rank, shape);
+}
+
+/* Null as ops reports. */
+static ops_array *parts_join(PyObject *const *parts, Py_ssize_t count, join_kind kind, int32_t axis)
+{
+    ops_array *arrays[MAX_JOINED];
+    bool is_ready = true;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        const array_object *part = (array_object *)parts[i];
+        arrays[i] = kind == JOIN_AXIS ? part->array : part_view(part, kind, axis);
+        is_ready = is_ready && arrays[i];
+    }
+    ops_array *made = is_ready ? ops_array_concatenate(axis, arrays, (uint32_t)count) : NULL;
+    for (Py_ssize_t i = 0; kind != JOIN_AXIS && i < count; i++) {
+        ops_array_release(arrays[i]);
+    }
+    return made;
+}
+
+/* (arrays, axis, stacks): of a list or tuple; axis None: flat; with stacks True along a new axis */
+static PyObject *quick_join(PyObject *module, PyObject *const *arguments, Py_ssize_t count)
+{
+    (void)module;
+    PyObject *parts[MAX_JOINED];
+    const bool is_list = count == 3 && PyList_CheckExact(arguments[0]);
+    const bool is_tuple = count == 3 && PyTuple_CheckExact(arguments[0]);
+    const Py_ssize_t part_count = is_list    ? PyList_Size(arguments[0])
+                                  : is_tuple ? PyTuple_Size(arguments[0])
+                                             : 0;
+    if (part_count < 2 || part_count > MAX_JOINED) {
+        Py_RETURN_NONE;
+    }
+    for (Py_ssize_t i = 0; i < part_count; i++) {
+        parts[i] = is_list ? PyList_GetItem(arguments[0], i) : PyTuple_GetItem(arguments[0], i);
+    }
+    const join_kind kind = arguments[2] == Py_True   ? JOIN_NEW_AXIS
+                           : arguments[1] == Py_None ? JOIN_FLAT
+                                                     : JOIN_AXIS;
+    if (Py_TYPE(parts[0]) != core_array_type ||
+        !(kind == JOIN_FLAT || PyLong_CheckExact(arguments[1]))) {
+        Py_RETURN_NONE;
+    }
+    array_object *first = (array_object *)parts[0];
+    const uint32_t rank =
+        kind == JOIN_FLAT ? 1 : core_rank(first) + (kind == JOIN_NEW_AXIS ? 1 : 0);
+    int overflow = 0;
+    const long long given =
+        kind == JOIN_FLAT ? 0 : PyLong_AsLongLongAndOverflow(arguments[1], &overflow);
+    const long long axis = given < 0 ? given + rank : given;
+    if (overflow || axis < 0 || axis >= rank || rank + first->is_complex > OPS_MAX_RANK ||
+        !are_joinable(parts, part_count, kind == JOIN_AXIS ? axis : -1)) {
+        Py_RETURN_NONE;
+    }
+    return core_wrap_like(first, parts_join(parts, part_count, kind, (int32_t)axis));
+}
+
 #define QUICK(name, text)                                                        \
     {                                                                            \
 #name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, text " or None" \
@@ -148,5 +247,6 @@ PyMethodDef core_quick_methods[] = {
     QUICK(quick_where, "(condition, x, y):"),
     QUICK(quick_reduce, "(reduction, x, axis, keepdims):"),
     QUICK(quick_transpose, "(x):"),
+    QUICK(quick_join, "(arrays, axis, stacks):"),
     {NULL, NULL, 0, NULL},
 };

@@ -267,3 +267,54 @@ def test_the_c_exchange_table_allocates():
         prototype.bits = 7
         assert table.allocate(address, ctypes.byref(made), None, called) == -1
         assert failures and failures[0][0] == b"BufferError"
+
+
+JOINED = [[(3,), (3,)], [(2, 3), (2, 3)], [(1,)] * 3, [(2, 3, 4)] * 20, [(2, 0), (2, 0)], [(0,), (3,)],
+          [(), ()], [(2, 3), (4, 3)], [(2, 3), (3, 2)], [(2, 3), (2,)], [(5,)]]
+
+
+@pytest.mark.parametrize("name", ["float32", "int16", "complex64"])
+@pytest.mark.parametrize("shapes", JOINED, ids=str)
+def test_arrays_are_joined_as_numpy_does(shapes, name):
+    parts = [(numpy.arange(numpy.prod(shape, dtype=int)) + 7 * i).reshape(shape).astype(name)
+             for i, shape in enumerate(shapes)]
+    arrays = [hx.asarray(part) for part in parts]
+    for axis in (None, 0, 1, -1, -2, 2, 5):
+        for function in ("concat", "stack"):
+            if function == "stack" and axis is None:
+                continue
+            try:
+                expected = getattr(numpy, function)(parts, axis=axis)
+            except ValueError:  # numpy's error of an axis is one as well
+                with pytest.raises((ValueError, IndexError)):
+                    getattr(hx, function)(arrays, axis=axis)
+                continue
+            for given in (arrays, tuple(arrays)):
+                made = getattr(hx, function)(given, axis=axis)
+                assert made.shape == expected.shape and made.dtype is getattr(hx, name)
+                assert numpy.array_equal(numpy.asarray(made), expected)
+
+
+def test_numbers_and_lists_become_arrays():
+    for obj, dtype in [(1.5, "float32"), (3, "int64"), (True, "bool"), (2j, "complex64"),
+                       ([1, 2.5], "float32"), ([True, 2], "int64"), ((True, False), "bool"),
+                       ([[1, 2], (3, 4)], "int64"), ([], "float32"), ([[], []], "float32"),
+                       ([2 ** 63, 1], "uint64"), ([numpy.float32(2), 1.0], "float32"),
+                       (numpy.float64(0.1), "float32"), (numpy.int8(3), "int8"),
+                       (numpy.ones((4, 6))[::2, 1::3], "float64"),
+                       (b"ab", "uint8")]:
+        made = hx.asarray(obj)
+        assert made.dtype is getattr(hx, dtype), obj
+        expected = numpy.frombuffer(obj, "uint8") if isinstance(obj, bytes) else numpy.asarray(obj)
+        assert made.shape == expected.shape
+        assert numpy.array_equal(numpy.asarray(made), expected.astype(dtype))
+    for obj, dtype in [([1, 0], "bool"), ([1, 2], "float64"), ([1, 2], "uint8"), ([1.0, 2.0], "int32"),
+                       ([1, 2], "float16"), ([1, 2], "complex64"), (numpy.ones(3), "float32")]:
+        made = hx.asarray(obj, dtype=getattr(hx, dtype))
+        assert made.dtype is getattr(hx, dtype)
+        assert numpy.array_equal(numpy.asarray(made), numpy.asarray(obj).astype(dtype))
+    for obj in ([[1, 2], [3]], [[1], 2], [1, [2]], ["a"], [None]):
+        with pytest.raises((ValueError, TypeError)):
+            hx.asarray(obj)
+    with pytest.raises(OverflowError):
+        hx.asarray([300], dtype=hx.uint8)
