@@ -353,17 +353,38 @@ cl_int clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint count, const
     return enqueue(event);
 }
 
+/* The newest user event, and how many lost their last reference without a status. */
+static char user_object;
+static cl_int user_references, user_state;
+int mock_user_lost;
+
 cl_event clCreateUserEvent(cl_context context, cl_int *error)
 {
-    cl_event event = NULL;
     (void)context;
-    *error = enqueue(&event);
-    return event;
+    *error = CL_SUCCESS;
+    user_references = 1;
+    user_state = CL_SUBMITTED;
+    return (cl_event)&user_object;
 }
 
 cl_int clSetUserEventStatus(cl_event event, cl_int status)
 {
-    (void)event, (void)status;
+    (void)event;
+    user_state = status;
+    return CL_SUCCESS;
+}
+
+cl_int clRetainEvent(cl_event event)
+{
+    user_references += event == (cl_event)&user_object;
+    return CL_SUCCESS;
+}
+
+cl_int clReleaseEvent(cl_event event)
+{
+    if (event == (cl_event)&user_object && --user_references == 0) {
+        mock_user_lost += user_state > CL_COMPLETE;
+    }
     return CL_SUCCESS;
 }
 
@@ -384,11 +405,24 @@ cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 
 cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t room, void *out, size_t *size)
 {
+    const cl_context context = (cl_context)&context_object;
+    const cl_command_type type =
+        event == (cl_event)&user_object ? CL_COMMAND_USER : CL_COMMAND_MARKER;
+    if (what == CL_EVENT_CONTEXT) {
+        return give(&context, sizeof context, room, out, size);
+    }
+    if (what == CL_EVENT_COMMAND_TYPE) {
+        return give(&type, sizeof type, room, out, size);
+    }
+    if (event == (cl_event)&user_object) {
+        return what == CL_EVENT_REFERENCE_COUNT
+                   ? give(&user_references, sizeof user_references, room, out, size)
+                   : give(&user_state, sizeof user_state, room, out, size);
+    }
     const cl_int state = mode("lost")                          ? CL_OUT_OF_RESOURCES
                          : mode("slow")                        ? CL_RUNNING
                          : mode("soon") && newest_queries == 0 ? CL_RUNNING
                                                                : CL_COMPLETE;
-    (void)event, (void)what;
     newest_queries++;
     mock_query_count++;
     return give(&state, sizeof state, room, out, size);
@@ -416,8 +450,6 @@ DONE(clReleaseMemObject, cl_mem)
 DONE(clRetainMemObject, cl_mem)
 DONE(clReleaseProgram, cl_program)
 DONE(clReleaseKernel, cl_kernel)
-DONE(clReleaseEvent, cl_event)
-DONE(clRetainEvent, cl_event)
 
 /* No queue of another library is one of the mock's. */
 cl_int clGetCommandQueueInfo(cl_command_queue queue, cl_command_queue_info what, size_t room,
