@@ -35,6 +35,7 @@ static const struct {
     {"hal/lifetimes", CASE_LEVEL_CORE, cases_hal_lifetimes},
     {"hal/leaks", CASE_LEVEL_CORE, cases_hal_leaks},
     {"hal/batches", CASE_LEVEL_CORE, cases_hal_batches},
+    {"hal/words", CASE_LEVEL_CORE, cases_hal_words},
     {"hal/threads", CASE_LEVEL_CORE, cases_hal_threads},
     {"hal/faults", CASE_LEVEL_CORE, cases_hal_faults},
     {"hal/failures", CASE_LEVEL_CORE, cases_hal_failures},

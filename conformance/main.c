@@ -28,7 +28,7 @@ static bool is_long(const case_entry *entry)
         "device/same_in_*",   "device/taken_memory",  "kernel/warm_cache",   "buffer/exhausted",
         "ir/size(*",          "ir/atomic_conten*",    "device/plugin_*",     "leaks/*",
         "limits/groups_of*",  "coherence/far*",       "points/waits*",       "rows/wide*",
-        "lifetimes/open_*",   "device/several_*",     "points/look_*"};
+        "lifetimes/open_*",   "device/several_*",     "points/look_*",       "large/lengths"};
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         if (fnmatch(patterns[i], entry->name, 0) == 0) {
             return true;

@@ -31,6 +31,7 @@ void cases_hal_lifetimes(case_list *list);
 void cases_hal_leaks(case_list *list);
 void cases_hal_patience(case_list *list);
 void cases_hal_batches(case_list *list);
+void cases_hal_words(case_list *list);
 void cases_hal_threads(case_list *list);
 void cases_hal_faults(case_list *list);
 void cases_hal_failures(case_list *list);

@@ -1,6 +1,6 @@
 /* batches.c: batches, waits and openings of the device without hal in between: as many commands as
- * a batch may have and as many batches in flight as there are, limits of waits of every width,
- * several devices at once, and messages of calls that fail and of calls that do not. */
+ * a batch may have and as many batches in flight as there are, limits of waits of every width, and
+ * several devices at once. */
 #include <hal/plugin.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,28 +241,13 @@ static void several_at_once(case_run *run, const void *parameters)
     }
 }
 
-/* Whether a text is UTF-8, of characters of up to 16 bits. */
-static bool is_utf8(const char *text)
-{
-    for (const uint8_t *at = (const uint8_t *)text; *at;) {
-        const uint32_t more = *at < 0x80 ? 0 : *at >> 5 == 6 ? 1 : *at >> 4 == 14 ? 2 : 9;
-        for (uint32_t i = 1; i <= more; i++) {
-            if (more > 2 || at[i] >> 6 != 2) {
-                return false;
-            }
-        }
-        at += 1 + more;
-    }
-    return true;
-}
-
 static bool is_line(const char *text)
 {
     const unsigned char *next = (const unsigned char *)text;
     while (*next >= ' ' && *next != 0x7f) {
         next++;
     }
-    return *next == 0 && is_utf8(text);
+    return *next == 0 && direct_is_utf8(text);
 }
 
 /* Records of the same devices in two calls and in two instances are the same. */
@@ -308,118 +293,6 @@ static void same_in_each_instance(case_run *run, const void *parameters)
     }
 }
 
-/* ---- Messages ---- */
-
-/* Nothing but a failure has a message: hal would report it with a later one. */
-static void silent_check(case_run *run, direct *d, const char *what)
-{
-    case_check(run, d->message[0] == 0, "%s passed a message to fail and did not fail: %s", what,
-               d->message);
-}
-
-/* `wanted`: HAL_OK for any status of a failure. */
-static void spoken_check(case_run *run, direct *d, hal_status status, hal_status wanted,
-                         const char *what)
-{
-    case_check(run, status != HAL_OK, "%s succeeded", what);
-    case_check(run, wanted == HAL_OK || status == wanted, "%s gave %s instead of %s", what,
-               hal_status_name(status), hal_status_name(wanted));
-    case_check(run, d->message[0] != 0, "%s gave %s without a message", what,
-               hal_status_name(status));
-    case_check(run, is_utf8(d->message), "%s: the message is not UTF-8: %s", what, d->message);
-    direct_forget(d);
-}
-
-/* Allocations that no device can have, unknown commands, times that are not kept. */
-static void more_failures(case_run *run, direct *d)
-{
-    enum { KNOWN = 1024, BATCHES = 2 * KNOWN + 100 };
-    hal_plugin_memory *memory = NULL;
-    spoken_check(
-        run, d, d->table->memory_allocate(d->device, HAL_MEMORY_DEVICE, UINT64_C(1) << 56, &memory),
-        HAL_ERROR_OUT_OF_MEMORY, "memory_allocate of 2^56 bytes");
-    hal_status status = direct_submit(d, 0, 7, DIRECT_UNKNOWN);
-    if (status != HAL_OK && status != HAL_ERROR_DEVICE_LOST) { /* later it is a loss */
-        spoken_check(run, d, status, HAL_ERROR_UNSUPPORTED, "submit of an unknown command");
-    }
-    if (d->timing && status != HAL_OK && status != HAL_ERROR_DEVICE_LOST) {
-        uint64_t nanoseconds = 0;
-        for (uint32_t i = 0; i < BATCHES; i++) {
-            case_ok(run, direct_submit(d, 0, i, DIRECT_FILL), "submit");
-        }
-        case_ok(run, direct_wait(d, 0, DIRECT_LIMIT_NS), "wait");
-        status = d->timing->queue_elapsed(d->queues[0], 1, d->submitted[0], &nanoseconds);
-        if (status != HAL_OK) {
-            spoken_check(run, d, status, HAL_ERROR_INVALID_ARGUMENT, "queue_elapsed of old times");
-        }
-    }
-}
-
-static void successes_are_silent(case_run *run, direct *d)
-{
-    enum { COMMANDS = 5000 };
-    hal_plugin_kernel *kernel = NULL;
-    uint64_t numbers[2] = {0};
-    const fills made = fills_make(run, d, COMMANDS);
-    direct_forget(d);
-    case_ok(run, d->table->kernel_create(d->device, scale_ir(run), &kernel), "kernel_create");
-    d->table->kernel_destroy(d->device, kernel);
-    silent_check(run, d, "kernel_create");
-    fills_submit(run, d, &made, 0, COMMANDS);
-    silent_check(run, d, "submit");
-    for (int i = 0; i < 3; i++) {
-        const hal_status status = direct_wait(d, 0, i == 1 ? 1000 : 0);
-        case_check(run, status == HAL_OK || status == HAL_ERROR_TIMEOUT, "a look gave %s",
-                   hal_status_name(status));
-        silent_check(run, d, status == HAL_OK ? "wait" : "a wait that ends by its limit");
-    }
-    case_ok(run, direct_wait(d, 0, DIRECT_LIMIT_NS), "wait");
-    if (d->memory_info) {
-        case_ok(run, d->memory_info->memory_info(d->device, &numbers[0], &numbers[1]),
-                "memory_info");
-    }
-    if (d->timing) {
-        case_ok(run, d->timing->queue_elapsed(d->queues[0], 1, 1, &numbers[0]), "queue_elapsed");
-    }
-    if (HAL_PLUGIN_HAS(d->table, query_extension)) {
-        case_check(run, !d->table->query_extension(d->instance, "no.such.extension", 1),
-                   "there is an extension of an unknown name");
-        case_check(run, !d->table->query_extension(d->instance, HAL_EXTENSION_TIMING, 999),
-                   "there is an extension of an unknown major version");
-    }
-    silent_check(run, d, "memory_info, queue_elapsed or query_extension");
-}
-
-static void words_of_failures(case_run *run, const void *parameters)
-{
-    direct *d = direct_opened(run);
-    hal_plugin_device *device = NULL;
-    hal_plugin_kernel *kernel = NULL;
-    uint64_t handle = 0;
-    successes_are_silent(run, d);
-    spoken_check(run, d, d->table->device_open(d->instance, "no such device", &device),
-                 HAL_ERROR_NOT_FOUND, "device_open of an unknown id");
-    if (d->native && d->native->formats && d->native->kernel_create_native) {
-        static const char code[] = "this is no code";
-        hal_ir_kernel signature = *scale_ir(run);
-        signature.record_count = 0;
-        char format[64] = "";
-        const size_t length = strcspn(d->native->formats, ",");
-        memcpy(format, d->native->formats, length < sizeof format ? length : 0);
-        spoken_check(run, d,
-                     d->native->kernel_create_native(d->device, format, code, sizeof code, "none",
-                                                     &signature, &kernel),
-                     HAL_OK, "kernel_create_native of nonsense");
-    }
-    if (d->handles) {
-        spoken_check(run, d, d->handles->device_handle(d->device, "no_such_type", &handle),
-                     HAL_ERROR_UNSUPPORTED, "device_handle of an unknown type");
-        spoken_check(run, d, d->handles->queue_handle(d->queues[0], "no_such_type", &handle),
-                     HAL_ERROR_UNSUPPORTED, "queue_handle of an unknown type");
-    }
-    more_failures(run, d);
-}
-
 void cases_hal_batches(case_list *list)
 {
     case_add(list, long_batch, NULL, 0, "batches/commands(70000)");
@@ -428,5 +301,4 @@ void cases_hal_batches(case_list *list)
     case_add(list, limits_of_waits, NULL, 0, "batches/limits_of_waits");
     case_add(list, several_at_once, NULL, 0, "device/several_at_once");
     case_add(list, same_in_each_instance, NULL, 0, "device/same_in_each_instance");
-    case_add(list, words_of_failures, NULL, 0, "failures/words");
 }

@@ -334,3 +334,17 @@ bool direct_has_message(direct *opened, uint32_t queue)
     pthread_mutex_unlock(&opened->lock);
     return has;
 }
+
+bool direct_is_utf8(const char *text)
+{
+    for (const uint8_t *at = (const uint8_t *)text; *at;) {
+        const uint32_t more = *at < 0x80 ? 0 : *at >> 5 == 6 ? 1 : *at >> 4 == 14 ? 2 : 9;
+        for (uint32_t i = 1; i <= more; i++) {
+            if (more > 2 || at[i] >> 6 != 2) {
+                return false;
+            }
+        }
+        at += 1 + more;
+    }
+    return true;
+}

@@ -90,4 +90,7 @@ void direct_forget(direct *opened);
 /* Whether a failed call on a queue has a message: its own, or that of the queue. */
 bool direct_has_message(direct *opened, uint32_t queue);
 
+/* Whether a text is UTF-8, of characters of up to 16 bits. */
+bool direct_is_utf8(const char *text);
+
 #endif

@@ -1,7 +1,9 @@
 /* failures.c: a plugin whose work fails, without hal in between: a batch with an unknown
  * command, a batch that fails because hal.faults says so, and memory of the host that
- * is refused in each call. A failure has a message, a lost device stays lost, and what was
- * refused has not run. */
+ * is refused in each call. A failure has a message, a lost device stays lost, another one goes on,
+ * and what was refused has not run. */
+#include <string.h>
+
 #include "case/cases.h"
 #include "hal/direct.h"
 #include "hal/fixture.h"
@@ -97,6 +99,75 @@ static void work_fails(case_run *run, const void *parameters)
     failure_check(run, d, status, "the batch that fails");
 }
 
+/* ---- Two devices of the plugin, of which one is lost ---- */
+
+/* Writes the id of a device that is not the one under test. False where there is none. */
+static bool second_id(case_run *run, const direct *d, char id[sizeof run->info->id])
+{
+    enum { MOST = 8 };
+    static uint8_t records[MOST * HAL_DEVICE_INFO_MAX_BYTES];
+    uint32_t count = 0;
+    size_t at = 0;
+    case_ok(run, d->table->enumerate(d->instance, (hal_device_info *)(void *)records, MOST, &count),
+            "enumerate");
+    for (uint32_t i = 0; i < count && i < MOST; i++) {
+        hal_device_info info;
+        memcpy(&info, records + at, sizeof info);
+        if (strcmp(info.id, run->info->id) != 0) {
+            memcpy(id, info.id, sizeof info.id);
+            return true;
+        }
+        at += info.size;
+    }
+    return false;
+}
+
+static void goes_on(case_run *run, direct *d, uint32_t pattern, const char *when)
+{
+    for (uint32_t queue = 0; queue < DIRECT_QUEUES; queue++) {
+        hal_status status = direct_submit(d, queue, pattern + queue, DIRECT_FILL);
+        status = status == HAL_OK ? direct_wait(d, queue, DIRECT_LIMIT_NS) : status;
+        case_check(run, status == HAL_OK, "a batch of a device %s gave %s", when,
+                   hal_status_name(status));
+        direct_check_words(run, d, pattern + queue, when);
+    }
+}
+
+/* A device, of an instance of its own or of that of the first one, goes on when another one is lost
+ * before and while batches of it are in flight. */
+static void other_device(case_run *run, const void *parameters)
+{
+    const bool own_instance = *(const bool *)parameters;
+    char id[sizeof run->info->id] = "";
+    device_open_here(run);
+    direct *d = device_with_words(run), *other = direct_host(run);
+    if (!d->faults || !second_id(run, d, id)) {
+        case_unsupported(run, "the plugin has one device, or does not offer hal.faults");
+    }
+    if (own_instance) {
+        direct_instance(run, other);
+    } else {
+        other->table = d->table;
+        other->coherence = d->coherence;
+    }
+    case_own(run, direct_close_object, other);
+    case_ok(
+        run,
+        other->table->device_open(own_instance ? other->instance : d->instance, id, &other->device),
+        "device_open of the second device");
+    case_ok(run, direct_make(other), "memory and queues of the second device");
+    goes_on(run, other, FIRST, "next to another one");
+    case_ok(run, direct_submit(other, 0, FAILING, DIRECT_FILL), "submit");
+    d->faults->queue_fail_next(d->queues[0]);
+    if (direct_submit(d, 0, FAILING, DIRECT_FILL) == HAL_OK) {
+        direct_wait(d, 0, DIRECT_LIMIT_NS);
+    }
+    case_ok(run, direct_wait(other, 0, DIRECT_LIMIT_NS), "the wait for a batch of another device");
+    goes_on(run, other, LATER, "after another one was lost");
+    direct_forget(d);
+    lost_check(run, d, 1, direct_submit(d, 1, LATER, DIRECT_FILL), "a submit to the lost device");
+}
+
 /* Uses everything once. True if nothing failed; then the result is right. */
 static bool program_runs(case_run *run, direct *d, hal_ir_kernel *ir)
 {
@@ -156,5 +227,11 @@ void cases_hal_failures(case_list *list)
     case_add(list, unknown_command, &works[1], sizeof works[1], "failures/unknown_alone");
     case_add(list, work_fails, NULL, 0, "failures/work");
     case_has_faults(list, "%s", ""); /* a driver may end what it has in the process */
+    static const bool instances[] = {false, true};
+    for (int i = 0; i < 2; i++) {
+        case_add(list, other_device, &instances[i], sizeof instances[i],
+                 "failures/other_device(instances=%d)", 1 + instances[i]);
+        case_has_faults(list, "%s", "");
+    }
     case_add(list, host_memory, NULL, 0, "failures/host_memory");
 }

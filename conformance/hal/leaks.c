@@ -40,11 +40,12 @@ static void turn_batch(case_run *run, void *user)
     }
 }
 
+/* With and without a limit. */
 static void turn_wait(case_run *run, void *user)
 {
     turns *t = user;
     expect_ok(run, t, direct_submit(t->d, 0, t->number++, DIRECT_FILL), "submit");
-    expect_ok(run, t, direct_wait(t->d, 0, DIRECT_LIMIT_NS), "wait");
+    expect_ok(run, t, direct_wait(t->d, 0, t->number % 2 ? DIRECT_LIMIT_NS : UINT64_MAX), "wait");
 }
 
 /* Looks, most of them at what is reached, and waits that end by their limit or not. */
@@ -65,9 +66,12 @@ static void turn_cross_wait(case_run *run, void *user)
 {
     turns *t = user;
     expect_ok(run, t, direct_submit(t->d, 1, t->number, DIRECT_FILL), "submit");
-    const hal_plugin_wait wait = {.queue = t->d->queues[1], .value = t->d->submitted[1]};
-    expect_ok(run, t, direct_submit_after(t->d, 0, t->number++, &wait, 1),
+    const hal_plugin_wait waits[2] = {
+        {.queue = t->d->queues[1], .value = t->d->submitted[1]},
+        {.queue = t->d->queues[1], .value = t->d->submitted[1] - 1}}; /* of earlier turns */
+    expect_ok(run, t, direct_submit_after(t->d, 0, t->number, waits, 1 + t->number % 2),
               "submit with a wait for another queue");
+    t->number++;
     expect_ok(run, t, direct_wait(t->d, 0, DIRECT_LIMIT_NS), "wait");
 }
 
@@ -127,7 +131,8 @@ static void turn_commands(case_run *run, void *user)
                              .scalar_bytes = sizeof scalars,
                              .commands = commands,
                              .bindings = bindings,
-                             .scalars = (const uint8_t *)scalars};
+                             .scalars = (const uint8_t *)scalars,
+                             .flags = t->number % 2 == 0 ? HAL_BATCH_UNTIMED : 0};
     expect_ok(run, t, t->d->table->submit(t->d->queues[0], &batch, NULL, 0, t->d->submitted[0] + 1),
               "submit");
     t->d->submitted[0]++;
@@ -136,12 +141,21 @@ static void turn_commands(case_run *run, void *user)
     }
 }
 
-/* A kernel of one value that no turn has had before. */
+/* A kernel of one value that no turn has had before, some of many bindings and scalars. */
 static hal_ir_kernel *store_ir(case_run *run, uint32_t value)
 {
+    enum { MORE = 6 }; /* a device may have eight */
     hal_ir_builder *b = case_builder(run, "store");
     hal_ir_group_size(b, 1, 1, 1);
     const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_WRITE);
+    for (uint32_t i = 0; i < MORE && value % 2 == 1; i++) {
+        const char name[3] = {i % 2 ? 's' : 'x', (char)('a' + i), 0};
+        if (i % 2) {
+            hal_ir_scalar_value(b, name, HAL_TYPE_U32);
+        } else {
+            hal_ir_binding(b, name, HAL_TYPE_U32, HAL_ACCESS_READ);
+        }
+    }
     const hal_ir_memory_id tile = hal_ir_shared(b, "tile", HAL_TYPE_U32, 4);
     const hal_ir_value zero = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
     hal_ir_store(b, tile, zero, hal_ir_u32(b, value));
@@ -366,7 +380,8 @@ static void turn_memory(case_run *run, void *user)
     const hal_plugin *table = t->d->table;
     hal_plugin_memory *memory = NULL;
     void *pointer = NULL;
-    const uint64_t bytes = 4096 * (1 + t->number++ % 3);
+    enum { LARGE = 1 << 18 };
+    const uint64_t bytes = ++t->number % 4 == 0 ? LARGE : 4096 * (t->number % 4);
     expect_ok(run, t, table->memory_allocate(t->d->device, t->kind, bytes, &memory),
               "memory_allocate");
     const hal_status status =
@@ -408,8 +423,12 @@ static void turn_elapsed(case_run *run, void *user)
         t->d->timing->queue_elapsed(t->d->queues[0], last - t->number++ % 2, last, &nanoseconds),
         "queue_elapsed");
     t->d->timing->queue_elapsed(t->d->queues[0], 1, last, &nanoseconds); /* may be too old */
+    if (t->d->reports && HAL_PLUGIN_HAS(t->d->reports, clocks_read)) {
+        t->d->reports->queue_time(t->d->queues[0], 1, &nanoseconds);
+    }
 }
 
+/* A queue with a batch, and one without. */
 static void turn_queue(case_run *run, void *user)
 {
     turns *t = user;
@@ -418,8 +437,11 @@ static void turn_queue(case_run *run, void *user)
     direct on_it = *t->d;
     on_it.queues[0] = made;
     on_it.submitted[0] = 0;
-    hal_status status = direct_submit(&on_it, 0, t->number++, DIRECT_FILL);
-    status = status == HAL_OK ? direct_wait(&on_it, 0, DIRECT_LIMIT_NS) : status;
+    hal_status status = HAL_OK;
+    if (t->number++ % 2 == 0) {
+        status = direct_submit(&on_it, 0, t->number, DIRECT_FILL);
+        status = status == HAL_OK ? direct_wait(&on_it, 0, DIRECT_LIMIT_NS) : status;
+    }
     t->d->table->queue_destroy(t->d->device, made);
     expect_ok(run, t, status, "a batch of a new queue");
 }
@@ -460,24 +482,46 @@ static void turn_instance(case_run *run, void *user)
     t->d->instance = own;
 }
 
+/* A device that is opened, and used in every second turn. */
 static void turn_device(case_run *run, void *user)
 {
     turns *t = user;
-    hal_plugin_device *device = NULL;
-    expect_ok(run, t, t->d->table->device_open(t->d->instance, run->info->id, &device),
+    direct one = *t->d;
+    memset(one.queues, 0, sizeof one.queues);
+    one.memory = NULL;
+    expect_ok(run, t, one.table->device_open(one.instance, run->info->id, &one.device),
               "device_open");
-    t->d->table->device_close(device);
+    hal_status status = HAL_OK;
+    if (t->number++ % 2 == 0) {
+        hal_plugin_kernel *kernel = NULL;
+        const size_t objects = run->object_count;
+        status = direct_make(&one);
+        status = status == HAL_OK ? direct_submit(&one, 0, t->number, DIRECT_FILL) : status;
+        if (status == HAL_OK) {
+            status = one.table->kernel_create(one.device, store_ir(run, 74), &kernel);
+        }
+        if (status == HAL_OK) {
+            one.table->kernel_destroy(one.device, kernel);
+        }
+        direct_unmake(&one);
+        case_release(run, objects);
+    }
+    one.table->device_close(one.device);
+    expect_ok(run, t, status, "a use of an opened device");
 }
 
-/* Ids of no device; two of them are nearly that of the device. */
+/* Ids of no device; three of them are nearly that of the device. */
 static void turn_unknown_device(case_run *run, void *user)
 {
     turns *t = user;
     hal_plugin_device *device = NULL;
-    char ids[3][sizeof run->info->id + 1] = {"no such device"};
+    char ids[4][sizeof run->info->id + 1] = {"no such device"};
     snprintf(ids[1], sizeof ids[1], "%s-", run->info->id);
     snprintf(ids[2], strlen(run->info->id), "%s", run->info->id);
-    const char *id = ids[t->number++ % 3];
+    snprintf(ids[3], sizeof ids[3], "%s", run->info->id);
+    const size_t letter = strcspn(ids[3], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    ids[3][letter] ^= ids[3][letter] != 0 ? 'a' ^ 'A' : '-'; /* in the other case */
+    const char *id = ids[t->number++ % 4];
     case_check(run, t->d->table->device_open(t->d->instance, id, &device) != HAL_OK,
                "a device of the unknown id \"%s\" was opened", id);
 }
@@ -540,7 +584,7 @@ static void turn_reports(case_run *run, void *user)
 }
 
 /* The parts of one range of addresses get memory, one after the other, which a batch writes and
- * which they lose; and another range comes and goes. */
+ * which they lose; and another range comes and goes, in some turns with memory. */
 static void turn_parts(case_run *run, void *user)
 {
     enum { PARTS = 1 << 12 };
@@ -553,8 +597,12 @@ static void turn_parts(case_run *run, void *user)
         expect_ok(run, t, parts->memory_reserve(t->d->device, PARTS * bytes, &t->parts),
                   "memory_reserve");
     }
-    expect_ok(run, t, parts->memory_reserve(t->d->device, bytes, &other), "memory_reserve");
+    expect_ok(run, t, parts->memory_reserve(t->d->device, 2 * bytes, &other), "memory_reserve");
+    const hal_status status = t->number % 2 == 0 /* it is freed with the memory of a part */
+                                  ? parts->memory_commit(t->d->device, other, bytes, bytes)
+                                  : HAL_OK;
     t->d->table->memory_free(t->d->device, other);
+    expect_ok(run, t, status, "memory_commit");
     const uint64_t at = t->number++ % PARTS * bytes;
     expect_ok(run, t, parts->memory_commit(t->d->device, t->parts, at, bytes), "memory_commit");
     expect_ok(run, t, direct_fill(t->d, 0, t->parts, at, bytes, t->number), "submit");
@@ -642,7 +690,7 @@ static const leak_case leak_cases[] = {
      NEEDS_memory_info},
     {"elapsed", "questions for times", turn_elapsed, 2000, 0, 16, 16, 0, NEEDS_timing},
     {"queue", "queues", turn_queue, 200, 0, 16, 8192, 0, NOTHING},
-    {"kernel", "kernels", turn_kernel, 2000, 0, 16, 16384, 0, NOTHING},
+    {"kernel", "kernels", turn_kernel, 2000, 0, 4, 16384, 0, NOTHING},
     {"enumerate", "enumerations", turn_enumerate, 100, 2, 16, 4096, 0, NOTHING},
     {"handles", "questions for handles", turn_handles, 1000, 0, 1, 16, 0, NEEDS_handles},
     {"native_queues", "refused queues of the driver", turn_native_queues, 500, 0, 1, 16, 0,

@@ -15,8 +15,8 @@ static const uint32_t scalars[2] = {1000003, 77};
 /* What a variant has at hand. */
 typedef struct parts {
     hal_ir_builder *b;
-    hal_ir_memory_id x, y, out, tile;
-    hal_ir_value i, scalars[2], loaded; /* loaded: x[i] */
+    hal_ir_memory_id x, y, out, tile, after; /* after: in shared memory, as tile */
+    hal_ir_value i, scalars[2], loaded;      /* loaded: x[i] */
     bool second;
 } parts;
 
@@ -202,6 +202,40 @@ static uint32_t shared_place_is(uint32_t i, bool second)
     return x_at(i ^ (second ? 16 : 1));
 }
 
+/* A half word at the same index as a word. */
+static hal_ir_value element_type(const parts *p)
+{
+    return hal_ir_load(p->b, p->y, p->i);
+}
+
+static uint32_t element_type_is(uint32_t i, bool second)
+{
+    return second ? y_at(i / 2) >> (i % 2 * 16) & 0xffff : y_at(i);
+}
+
+/* Arrays of one element more than the second scalar, and what is after them. */
+static hal_ir_value shared_length(const parts *p)
+{
+    hal_ir_builder *b = p->b;
+    const hal_ir_value lane = hal_ir_id(b, HAL_IR_LOCAL_ID, 0);
+    const hal_ir_value guard = hal_ir_le(b, lane, p->scalars[1]);
+    hal_ir_store_wide(b, p->tile, lane, 0, guard, p->loaded);
+    hal_ir_barrier(b);
+    hal_ir_store(b, p->after, lane, word(p, 0));
+    hal_ir_barrier(b);
+    return hal_ir_load(b, p->tile, hal_ir_and(b, lane, p->scalars[1]));
+}
+
+static uint32_t shared_mask(bool second)
+{
+    return second ? SCALE_GROUP - 1 : 3;
+}
+
+static uint32_t shared_length_is(uint32_t i, bool second)
+{
+    return x_at(i - i % SCALE_GROUP + (i % SCALE_GROUP & shared_mask(second)));
+}
+
 static const struct {
     const char *name;
     hal_ir_value (*build)(const parts *p); /* the word to be written; NONE: it is */
@@ -219,7 +253,9 @@ static const struct {
                        {"comparison", compared, compared_is},
                        {"loop_step", loop_step, loop_step_is},
                        {"guard", guard, guard_is},
-                       {"shared_index", shared_place, shared_place_is}};
+                       {"shared_index", shared_place, shared_place_is},
+                       {"element_type", element_type, element_type_is},
+                       {"shared_length", shared_length, shared_length_is}};
 
 const char *pair_difference(uint32_t pair)
 {
@@ -231,9 +267,16 @@ hal_kernel *pair_kernel(case_run *run, uint32_t pair, uint32_t which)
     parts p = {.b = case_builder(run, "pair"), .second = which != 0};
     hal_ir_group_size(p.b, SCALE_GROUP, 1, 1);
     p.x = hal_ir_binding(p.b, "x", HAL_TYPE_U32, HAL_ACCESS_READ);
-    p.y = hal_ir_binding(p.b, "y", HAL_TYPE_U32, HAL_ACCESS_READ);
+    const bool is_half = p.second && pairs[pair].build == element_type;
+    const bool is_short = !p.second && pairs[pair].build == shared_length;
+    if (is_half) {
+        case_claim_storage(run, HAL_TYPE_U16);
+    }
+    p.y = hal_ir_binding(p.b, "y", is_half ? HAL_TYPE_U16 : HAL_TYPE_U32, HAL_ACCESS_READ);
     p.out = hal_ir_binding(p.b, "out", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
-    p.tile = hal_ir_shared(p.b, "tile", HAL_TYPE_U32, SCALE_GROUP);
+    p.tile =
+        hal_ir_shared(p.b, "tile", HAL_TYPE_U32, is_short ? shared_mask(false) + 1 : SCALE_GROUP);
+    p.after = hal_ir_shared(p.b, "after", HAL_TYPE_U32, SCALE_GROUP);
     p.scalars[0] = hal_ir_scalar_value(p.b, "first", HAL_TYPE_U32);
     p.scalars[1] = hal_ir_scalar_value(p.b, "second", HAL_TYPE_U32);
     p.i = hal_ir_global_id(p.b, 0);
@@ -258,9 +301,11 @@ void pair_check(case_run *run, hal_kernel *kernel, uint32_t pair, uint32_t which
     hal_buffer *other = case_buffer(run, run->device, HAL_MEMORY_DEVICE, sizeof y);
     hal_buffer *out = words_create(run, run->queue, OUT, 7, 0);
     const hal_range ranges[3] = {range_of(in), range_of(other), range_of(out)};
+    const bool is_length = pairs[pair].build == shared_length;
+    const uint32_t given[2] = {scalars[0], is_length ? shared_mask(which != 0) : scalars[1]};
     case_ok(run, hal_queue_write(run->queue, in, 0, x, sizeof x), "hal_queue_write");
     case_ok(run, hal_queue_write(run->queue, other, 0, y, sizeof y), "hal_queue_write");
-    case_ok(run, hal_queue_dispatch(run->queue, kernel, grid, ranges, 3, scalars, sizeof scalars),
+    case_ok(run, hal_queue_dispatch(run->queue, kernel, grid, ranges, 3, given, sizeof given),
             "hal_queue_dispatch");
     case_ok(run, hal_queue_read(run->queue, out, 0, sizeof seen, seen), "hal_queue_read");
     for (uint32_t i = 0; i < COUNT; i++) {

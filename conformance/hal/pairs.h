@@ -4,7 +4,7 @@
 
 #include "case/case.h"
 
-#define PAIR_COUNT 14u
+#define PAIR_COUNT 16u
 
 /* What the two kernels of a pair differ in, such as "immediate". */
 const char *pair_difference(uint32_t pair);

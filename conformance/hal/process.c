@@ -27,313 +27,11 @@
 
 #include "case/cases.h"
 #include "case/comma_locale.h"
+#include "hal/entries.h"
 #include "hal/fixture.h"
+#include "hal/host_state.h"
 
-enum { COUNT = 1000, CONSTANTS = 24, SIGNALS = 64, MOST_FILES = 64, ATTRIBUTES = 7, TIMERS = 3 };
-enum { MOST_VARIABLES = 1024, NUMBERS = 128 };
-
-/* What a descriptor names; zeros: it is closed. */
-typedef struct file_state {
-    dev_t device;
-    ino_t number;
-    int flags, status; /* of the descriptor, and of what it names */
-} file_state;
-
-/* What the case changes, to be put back: a report may end it anywhere. */
-typedef struct host_state {
-    struct sigaction handlers[SIGNALS + 1];
-    sigset_t mask;
-    stack_t alternate;
-    char locale[128], folder[PATH_MAX];
-    fenv_t environment;
-    int rounding, traps, raised, cancel_state;
-    uint16_t x87_control;
-    bool has_denormals;
-    mode_t mask_of_files;
-    int priority;
-    cpu_set_t processors; /* of the thread */
-    struct rlimit limits[RLIM_NLIMITS];
-    struct itimerval timers[TIMERS];
-    file_state files[MOST_FILES];
-    locale_t locale_of_thread;
-    int policy, cancel_type, attributes[ATTRIBUTES];
-    pid_t session, group;
-    char thread[16];
-    uint64_t variables[MOST_VARIABLES]; /* hashes of the environment; 0: no more */
-    char numbers[NUMBERS];              /* the state of rand */
-} host_state;
-
-#ifdef __WALL
-enum { EVERY_CHILD = __WALL }; /* also those that end with another signal than SIGCHLD */
-#else
-enum { EVERY_CHILD = 0 };
-#endif
-
-static uint64_t variable_hash(const char *variable)
-{
-    uint64_t hash = 1469598103934665603u; /* FNV-1a */
-    for (; *variable; variable++) {
-        hash = (hash ^ (uint8_t)*variable) * 1099511628211u;
-    }
-    return hash;
-}
-
-static void variables_read(uint64_t variables[MOST_VARIABLES])
-{
-    for (int i = 0; environ && environ[i] && i < MOST_VARIABLES; i++) {
-        variables[i] = variable_hash(environ[i]);
-    }
-}
-
-static bool variables_have(const uint64_t variables[MOST_VARIABLES], uint64_t hash)
-{
-    int i = 0;
-    while (i < MOST_VARIABLES && variables[i] != hash) {
-        i++;
-    }
-    return i < MOST_VARIABLES;
-}
-
-/* The variables are the same, in any order. */
-static void variables_check(case_run *run, const host_state *now, const host_state *before,
-                            const char *what)
-{
-    for (int i = 0; environ && environ[i] && i < MOST_VARIABLES; i++) {
-        case_check(run, variables_have(before->variables, variable_hash(environ[i])),
-                   "%s: the environment has %s, which was not there", what, environ[i]);
-    }
-    for (int i = 0; i < MOST_VARIABLES; i++) {
-        case_check(run,
-                   !before->variables[i] || variables_have(now->variables, before->variables[i]),
-                   "%s: an environment variable was changed or removed", what);
-    }
-}
-
-static const char *const attribute_names[ATTRIBUTES] = {
-    "whether it can be dumped",   "the signal of its parent's end",
-    "the adoption of orphans",    "the slack of timers",
-    "no new privileges",          "large pages",
-    "the keeping of capabilities"};
-
-/* Attributes that the system keeps of a process or a thread. */
-static void attributes_read(int attributes[ATTRIBUTES])
-{
-#ifdef __linux__
-    attributes[0] = prctl(PR_GET_DUMPABLE);
-    prctl(PR_GET_PDEATHSIG, &attributes[1]);
-    prctl(PR_GET_CHILD_SUBREAPER, &attributes[2]);
-    attributes[3] = prctl(PR_GET_TIMERSLACK);
-    attributes[4] = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
-    attributes[5] = prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0);
-    attributes[6] = prctl(PR_GET_KEEPCAPS);
-#else
-    memset(attributes, 0, ATTRIBUTES * sizeof *attributes);
-#endif
-}
-
-static void files_read(file_state files[MOST_FILES])
-{
-    for (int i = 0; i < MOST_FILES; i++) {
-        struct stat file;
-        if (fstat(i, &file) == 0) {
-            files[i] = (file_state){file.st_dev, file.st_ino, fcntl(i, F_GETFD), fcntl(i, F_GETFL)};
-        }
-    }
-}
-
-/* The state of rand and random, in memory of the case from the first call on. */
-static void numbers_read(char numbers[NUMBERS])
-{
-    static char state[NUMBERS];
-    static bool is_set;
-    if (!is_set) {
-        initstate(4711, state, sizeof state);
-        is_set = true;
-    }
-    memcpy(numbers, state, sizeof state);
-}
-
-static void state_read(host_state *state)
-{
-    static const int timers[TIMERS] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
-    memset(state, 0, sizeof *state);
-    fegetenv(&state->environment);
-    state->rounding = fegetround();
-#ifdef __GLIBC__
-    state->traps = fegetexcept();
-#endif
-    state->raised = fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID);
-#if defined(__x86_64__) || defined(__i386__)
-    __asm__ volatile("fnstcw %0" : "=m"(state->x87_control));
-#endif
-    volatile float smallest = FLT_MIN;
-    smallest /= 2;
-    state->has_denormals = smallest != 0;
-    for (int i = 1; i <= SIGNALS; i++) {
-        sigaction(i, NULL, &state->handlers[i]);
-    }
-    pthread_sigmask(SIG_BLOCK, NULL, &state->mask);
-    sigaltstack(NULL, &state->alternate);
-    snprintf(state->locale, sizeof state->locale, "%s", setlocale(LC_ALL, NULL));
-    if (!getcwd(state->folder, sizeof state->folder)) {
-        state->folder[0] = 0;
-    }
-    state->mask_of_files = umask(0);
-    umask(state->mask_of_files);
-    state->priority = getpriority(PRIO_PROCESS, 0);
-    sched_getaffinity(0, sizeof state->processors, &state->processors);
-    for (int i = 0; i < RLIM_NLIMITS; i++) {
-        getrlimit(i, &state->limits[i]);
-    }
-    for (int i = 0; i < TIMERS; i++) {
-        getitimer(timers[i], &state->timers[i]);
-    }
-    files_read(state->files);
-    attributes_read(state->attributes);
-    state->locale_of_thread = uselocale((locale_t)0);
-    state->policy = sched_getscheduler(0);
-    state->session = getsid(0);
-    state->group = getpgrp();
-    pthread_getname_np(pthread_self(), state->thread, sizeof state->thread);
-    variables_read(state->variables);
-    numbers_read(state->numbers);
-    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state->cancel_state);
-    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &state->cancel_type);
-}
-
-static void state_write(const host_state *state)
-{
-    fesetenv(&state->environment);
-    for (int i = 1; i <= SIGNALS; i++) {
-        sigaction(i, &state->handlers[i], NULL);
-    }
-    pthread_sigmask(SIG_SETMASK, &state->mask, NULL);
-    sigaltstack(&state->alternate, NULL);
-    uselocale(state->locale_of_thread);
-    setlocale(LC_ALL, state->locale);
-    if (state->folder[0] && chdir(state->folder) != 0) {
-        return; /* the folder is gone */
-    }
-}
-
-/* What was open is open, and what it was. */
-static void files_check(case_run *run, const host_state *now, const host_state *before,
-                        const char *what)
-{
-    for (int i = 0; i < MOST_FILES; i++) {
-        const file_state *old = &before->files[i], *new = &now->files[i];
-        const bool was_open = old->number != 0 || old->device != 0;
-        case_check(run, !was_open || (old->number == new->number && old->device == new->device),
-                   "%s: descriptor %d was closed, or is another file now", what, i);
-        case_check(run, !was_open || (old->flags == new->flags && old->status == new->status),
-                   "%s: the flags of descriptor %d have changed", what, i);
-    }
-}
-
-static void attributes_check(case_run *run, const host_state *now, const host_state *before,
-                             const char *what)
-{
-    for (int i = 0; i < ATTRIBUTES; i++) {
-        case_check(run, now->attributes[i] == before->attributes[i],
-                   "%s: %s, an attribute of the process, is %d instead of %d", what,
-                   attribute_names[i], now->attributes[i], before->attributes[i]);
-    }
-    case_check(run, now->policy == before->policy, "%s: the thread's scheduler is %d instead of %d",
-               what, now->policy, before->policy);
-    case_check(run, now->session == before->session && now->group == before->group,
-               "%s: the process has left its session or group", what);
-    case_check(run, now->cancel_type == before->cancel_type,
-               "%s: the type of the thread's cancellation was switched", what);
-}
-
-/* The same of what belongs to the process. */
-static void surroundings_check(case_run *run, const host_state *now, const host_state *before,
-                               const char *what)
-{
-    case_check(run, now->mask_of_files == before->mask_of_files, "%s: the umask is %03o, not %03o",
-               what, (unsigned)now->mask_of_files, (unsigned)before->mask_of_files);
-    case_check(run, now->priority == before->priority, "%s: the priority is %d instead of %d", what,
-               now->priority, before->priority);
-    case_check(run, CPU_EQUAL(&now->processors, &before->processors),
-               "%s: the thread may run on %d processors instead of %d, or on others", what,
-               CPU_COUNT(&now->processors), CPU_COUNT(&before->processors));
-    for (int i = 0; i < RLIM_NLIMITS; i++) {
-        case_check(run, now->limits[i].rlim_cur == before->limits[i].rlim_cur,
-                   "%s: the limit of resource %d is %llu instead of %llu", what, i,
-                   (unsigned long long)now->limits[i].rlim_cur,
-                   (unsigned long long)before->limits[i].rlim_cur);
-        case_check(run, now->limits[i].rlim_max == before->limits[i].rlim_max,
-                   "%s: the hard limit of resource %d is %llu instead of %llu", what, i,
-                   (unsigned long long)now->limits[i].rlim_max,
-                   (unsigned long long)before->limits[i].rlim_max);
-    }
-    for (int i = 0; i < TIMERS; i++) {
-        case_check(run, now->timers[i].it_value.tv_sec == 0 || before->timers[i].it_value.tv_sec,
-                   "%s: a timer of the process runs", what);
-    }
-    case_check(run, strcmp(now->thread, before->thread) == 0,
-               "%s: the thread's name is %s instead of %s", what, now->thread, before->thread);
-    variables_check(run, now, before, what);
-    case_check(run, memcmp(now->numbers, before->numbers, sizeof now->numbers) == 0,
-               "%s: the program's next number of rand is another one", what);
-    errno = 0;
-    case_check(run, waitpid(-1, NULL, WNOHANG | EVERY_CHILD) < 0 && errno == ECHILD,
-               "%s: a process that nobody waits for is left", what);
-}
-
-/* A handler of the case. */
-static void arrived(int signal)
-{
-    (void)signal;
-}
-
-/* Without the one that the C library sets when a handler is put back. */
-static int own_flags(const struct sigaction *handler)
-{
-    enum { RESTORER = 0x04000000 };
-    return handler->sa_flags & ~RESTORER;
-}
-
-/* Reports what differs from `before` after the calls that `what` names. */
-static void state_check(case_run *run, const host_state *before, const char *what)
-{
-    host_state now;
-    state_read(&now);
-    for (int i = 1; i <= SIGNALS; i++) {
-        case_check(run, now.handlers[i].sa_handler == before->handlers[i].sa_handler,
-                   "%s: the handler of signal %d was replaced", what, i);
-        case_check(run, own_flags(&now.handlers[i]) == own_flags(&before->handlers[i]),
-                   "%s: the flags of the handler of signal %d have changed", what, i);
-        case_check(run, sigismember(&now.mask, i) == sigismember(&before->mask, i),
-                   "%s: signal %d is %s", what, i,
-                   sigismember(&now.mask, i) ? "blocked" : "no longer blocked");
-    }
-    case_check(run, now.alternate.ss_sp == before->alternate.ss_sp,
-               "%s: the alternate stack was replaced", what);
-    case_check(run, strcmp(now.locale, before->locale) == 0, "%s: the locale is %s instead of %s",
-               what, now.locale, before->locale);
-    case_check(run, now.locale_of_thread == before->locale_of_thread,
-               "%s: the thread has another locale of its own (uselocale)", what);
-    case_check(run, strcmp(now.folder, before->folder) == 0,
-               "%s: the working folder is %s instead of %s", what, now.folder, before->folder);
-    case_check(run, now.rounding == before->rounding, "%s: the rounding mode is %d instead of %d",
-               what, now.rounding, before->rounding);
-    case_check(run, now.x87_control == before->x87_control,
-               "%s: the control word of the x87 unit is %#x instead of %#x", what, now.x87_control,
-               before->x87_control);
-    case_check(run, now.raised == before->raised,
-               "%s: the raised floating-point exceptions are %#x instead of %#x", what,
-               (unsigned)now.raised, (unsigned)before->raised);
-    case_check(run, now.traps == before->traps, "%s: the traps are %#x instead of %#x", what,
-               (unsigned)now.traps, (unsigned)before->traps);
-    case_check(run, now.has_denormals == before->has_denormals, "%s: denormals are %s", what,
-               now.has_denormals ? "kept" : "flushed");
-    case_check(run, now.cancel_state == before->cancel_state,
-               "%s: cancellation of the thread was switched", what);
-    surroundings_check(run, &now, before, what);
-    files_check(run, &now, before, what);
-    attributes_check(run, &now, before, what);
-}
+enum { COUNT = 1000, CONSTANTS = 24 };
 
 /* y = ((x + 0.1) * 0.9 + 0.2) * ... with constants that no f32 holds exactly; `group` makes
  * another kernel of the same values. */
@@ -384,59 +82,6 @@ static void kernel_run(case_run *run, hal_queue *queue, hal_kernel *kernel, uint
 
 /* ---- The state of the process ---- */
 
-static locale_t own_locale; /* of the thread */
-static char own_folder[32]; /* for temporary files */
-
-/* Removes the folder for temporary files. Returns the name of a file that was left there, or "". */
-static const char *own_folder_remove(void)
-{
-    static char left[256];
-    left[0] = 0;
-    DIR *folder = opendir(own_folder);
-    for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
-        char path[sizeof own_folder + sizeof left];
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            snprintf(left, sizeof left, "%s", entry->d_name);
-            snprintf(path, sizeof path, "%s/%s", own_folder, left);
-            if (unlink(path) != 0) {
-                rmdir(path);
-            }
-        }
-    }
-    if (folder) {
-        closedir(folder);
-    }
-    rmdir(own_folder);
-    return left;
-}
-
-/* A state that no plugin sets by chance. */
-static void state_make(void)
-{
-    static const int own[] = {SIGUSR1, SIGUSR2, SIGHUP, SIGPIPE, SIGWINCH};
-    sigset_t blocked;
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
-        sigaction(own[i], &(struct sigaction){.sa_handler = arrived}, NULL);
-    }
-    sigemptyset(&blocked);
-    sigaddset(&blocked, SIGURG);
-    sigaddset(&blocked, SIGUSR2);
-    pthread_sigmask(SIG_BLOCK, &blocked, NULL);
-    comma_locale_set();
-    own_locale = duplocale(LC_GLOBAL_LOCALE);
-    uselocale(own_locale ? own_locale : LC_GLOBAL_LOCALE);
-    strcpy(own_folder, "/tmp/conformance-XXXXXX");
-    if (mkdtemp(own_folder)) {
-        setenv("TMPDIR", own_folder, 1);
-    }
-    if (chdir("/usr") != 0 && chdir("/tmp") != 0) {
-        return; /* the folder of before is as good */
-    }
-    fesetround(FE_UPWARD);
-    feclearexcept(FE_ALL_EXCEPT);
-    feraiseexcept(FE_DIVBYZERO);
-}
-
 /* Copies, maps, waits of all kinds and a second queue. */
 static void more_steps(case_run *run, const host_state *before, hal_buffer *x)
 {
@@ -460,7 +105,7 @@ static void more_steps(case_run *run, const host_state *before, hal_buffer *x)
         }
     }
     case_ok(run, hal_device_get_memory(run->device, &memory), "hal_device_get_memory");
-    state_check(run, before, "copies, waits and maps");
+    host_state_check(run, before, "copies, waits and maps");
 }
 
 static void release_buffer(void *buffer)
@@ -480,10 +125,10 @@ static void seldom_steps(case_run *run, const host_state *before, hal_buffer *x)
         case_ok(run, hal_queue_flush(run->queue, &points[i % 2]), "hal_queue_flush");
     }
     case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
-    state_check(run, before, "many batches");
+    host_state_check(run, before, "many batches");
     if ((run->info->features & HAL_FEATURE_TIMESTAMPS) != 0) {
         case_ok(run, hal_point_get_elapsed(points[0], points[1], &nanoseconds), "a time");
-        state_check(run, before, "hal_point_get_elapsed");
+        host_state_check(run, before, "hal_point_get_elapsed");
     }
     hal_external_info external = {.size = sizeof external};
     case_ok(run, hal_device_get_external(run->device, &external), "hal_device_get_external");
@@ -497,18 +142,18 @@ static void seldom_steps(case_run *run, const host_state *before, hal_buffer *x)
         hal_buffer_import(run->device, &handle, NULL, NULL, &imported) == HAL_OK) {
         case_own(run, release_buffer, imported);
     }
-    state_check(run, before, "hal_buffer_import");
+    host_state_check(run, before, "hal_buffer_import");
     const hal_gemm_description product = square_product(64);
     hal_kernel *kernel = NULL;
     if (hal_kernel_create_gemm(run->device, &product, &kernel, &workspace) == HAL_OK) {
         case_own_kernel(run, kernel);
     }
-    state_check(run, before, "hal_kernel_create_gemm");
+    host_state_check(run, before, "hal_kernel_create_gemm");
     hal_buffer *large = case_buffer(run, run->device, HAL_MEMORY_DEVICE, LONG);
     void *words = case_allocate(run, 1, LONG);
     case_ok(run, hal_queue_write(run->queue, large, 0, words, LONG), "hal_queue_write");
     case_ok(run, hal_queue_read(run->queue, large, 0, LONG, words), "hal_queue_read");
-    state_check(run, before, "a large write and read");
+    host_state_check(run, before, "a large write and read");
 }
 
 /* A process of the program that has ended is still there to be waited for. */
@@ -535,54 +180,62 @@ static void state_steps(case_run *run, const void *parameters)
 {
     host_state before;
     float y[COUNT];
-    state_make();
-    state_read(&before);
+    host_state_make();
+    host_state_read(&before);
     pid_t child = own_child_start();
     case_ok(run, hal_device_open(run->selection, &run->device), "hal_device_open");
     own_child_check(run, child, "hal_device_open");
-    state_check(run, &before, "hal_device_open");
+    host_state_check(run, &before, "hal_device_open");
     run->info = hal_device_get_info(run->device);
     run->queue = case_queue(run, run->device);
-    state_check(run, &before, "hal_queue_create");
+    host_state_check(run, &before, "hal_queue_create");
     hal_buffer *x = fractions_create(run);
-    state_check(run, &before, "hal_buffer_create and hal_queue_write");
+    host_state_check(run, &before, "hal_buffer_create and hal_queue_write");
     child = own_child_start();
     hal_kernel *kernel = fraction_kernel(run, 64);
     own_child_check(run, child, "hal_kernel_create");
-    state_check(run, &before, "hal_kernel_create");
+    host_state_check(run, &before, "hal_kernel_create");
     kernel_run(run, run->queue, kernel, 64, x, y);
-    state_check(run, &before, "hal_queue_dispatch and hal_queue_read");
+    host_state_check(run, &before, "hal_queue_dispatch and hal_queue_read");
     more_steps(run, &before, x);
     seldom_steps(run, &before, x);
     case_release(run, 0);
     case_ok(run, hal_device_trim(run->device), "hal_device_trim");
-    state_check(run, &before, "releases and hal_device_trim");
+    host_state_check(run, &before, "releases and hal_device_trim");
     hal_device_release(run->device);
     run->device = NULL;
     run->queue = NULL;
-    state_check(run, &before, "hal_device_release");
-    const char *left = own_folder_remove();
-    case_check(run, left[0] == 0, "the temporary file %s was left", left);
-}
-
-/* Runs the steps, then puts the state back, then reports. */
-static void with_state(case_run *run, case_function steps, const void *parameters)
-{
-    host_state before;
-    state_read(&before);
-    case_execute(run, steps, parameters);
-    own_folder_remove();
-    state_write(&before);
-    if (own_locale) {
-        freelocale(own_locale);
-        own_locale = (locale_t)0;
-    }
-    case_end_reported(run);
+    host_state_check(run, &before, "hal_device_release");
+    host_state_check_folder(run);
 }
 
 static void state_kept(case_run *run, const void *parameters)
 {
-    with_state(run, state_steps, parameters);
+    host_state_with(run, state_steps, parameters);
+}
+
+/* The look after each entry. */
+static void entry_look(case_run *run, void *user, const char *entry)
+{
+    host_state_check(run, user, entry);
+}
+
+static void entry_steps(case_run *run, const void *parameters)
+{
+    direct *d = direct_host(run);
+    host_state before;
+    host_state_make();
+    host_state_read(&before);
+    entries_walk(run, d, entry_look, &before);
+    host_state_check_folder(run);
+}
+
+/* Each entry of all tables, also those that hal calls seldom or not at all for this device. */
+static void state_of_entries(case_run *run, const void *parameters)
+{
+    device_open_here(run);
+    direct_path(run); /* asks all drivers */
+    host_state_with(run, entry_steps, parameters);
 }
 
 /* ---- The same bits in another environment ---- */
@@ -633,7 +286,7 @@ static void same_bits_steps(case_run *run, const void *parameters)
 
 static void same_bits(case_run *run, const void *parameters)
 {
-    with_state(run, same_bits_steps, parameters);
+    host_state_with(run, same_bits_steps, parameters);
 }
 
 /* ---- A thread with a small stack ---- */
@@ -677,25 +330,15 @@ static void *small_stack_thread(void *argument)
     return NULL;
 }
 
-/* A thread with 128 KiB of stack submits and waits; where no driver compiles it creates the kernel
- * too. */
-static void small_stacks(case_run *run, const void *parameters)
+/* Runs a function on a thread with 128 KiB of stack, and reports what it reported. */
+static void on_small_stack(case_run *run, void *(*function)(void *argument), void *argument)
 {
-    static small_stack made;
     pthread_attr_t attributes;
     pthread_t thread;
     const size_t bytes = (size_t)128 << 10;
-    made = (small_stack){.run = run,
-                         .x = words_create(run, run->queue, COUNT, 1, 1),
-                         .y = words_create(run, run->queue, COUNT, 0, 0),
-                         .kernel = case_has_compiler(run) ? scale_kernel(run, run->device) : NULL};
-    if (made.kernel) { /* a driver may finish its compilation with the first submit */
-        scale_dispatch(run, run->queue, made.kernel, made.x, made.y, COUNT, 1, 1);
-    }
-    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
     pthread_attr_init(&attributes);
     const bool is_made = pthread_attr_setstacksize(&attributes, bytes) == 0 &&
-                         pthread_create(&thread, &attributes, small_stack_thread, &made) == 0;
+                         pthread_create(&thread, &attributes, function, argument) == 0;
     pthread_attr_destroy(&attributes);
     if (!is_made) {
         case_unsupported(run, "the system makes no threads with 128 KiB of stack");
@@ -704,7 +347,55 @@ static void small_stacks(case_run *run, const void *parameters)
     case_end_reported(run);
 }
 
+/* Such a thread submits and waits; where no driver compiles it creates the kernel too. */
+static void small_stacks(case_run *run, const void *parameters)
+{
+    static small_stack made;
+    made = (small_stack){.run = run,
+                         .x = words_create(run, run->queue, COUNT, 1, 1),
+                         .y = words_create(run, run->queue, COUNT, 0, 0),
+                         .kernel = case_has_compiler(run) ? scale_kernel(run, run->device) : NULL};
+    if (made.kernel) { /* a driver may finish its compilation with the first submit */
+        scale_dispatch(run, run->queue, made.kernel, made.x, made.y, COUNT, 1, 1);
+    }
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    on_small_stack(run, small_stack_thread, &made);
+}
+
+static void no_look(case_run *run, void *user, const char *entry)
+{
+    (void)run;
+    (void)user;
+    (void)entry;
+}
+
+static void entries_on_small_stack(case_run *run, const void *parameters)
+{
+    entries_walk(run, direct_host(run), no_look, NULL);
+}
+
+static void *entries_thread(void *argument)
+{
+    case_execute(argument, entries_on_small_stack, NULL);
+    return NULL;
+}
+
+/* Each entry of all tables is called on such a thread. */
+static void entries_small_stack(case_run *run, const void *parameters)
+{
+    if (case_has_compiler(run)) {
+        case_unsupported(run, "what a driver needs is its own");
+    }
+    direct_path(run); /* asks all drivers */
+    on_small_stack(run, entries_thread, run);
+}
+
 /* ---- Signals that arrive meanwhile ---- */
+
+static void arrived(int signal)
+{
+    (void)signal;
+}
 
 static void signal_steps(case_run *run, const void *parameters)
 {
@@ -751,5 +442,8 @@ void cases_hal_process(case_list *list)
         case_add(list, same_bits, &which, sizeof which, "process/%s", names[which]);
     }
     case_add(list, small_stacks, NULL, 0, "process/small_stack");
+    case_add(list, entries_small_stack, NULL, 0, "process/stack_of_entries");
     case_add(list, signals_arrive, NULL, 0, "process/signals");
+    case_add(list, state_of_entries, NULL, 0, "process/each_entry");
+    case_has_faults(list, "%s", "");
 }

@@ -364,7 +364,39 @@ static void copy_of_any_bytes(case_run *run, const void *parameters)
     }
 }
 
-/* Each of many dispatches of a batch has its own ranges and scalars. */
+/* The same with lengths above each power of two up to 1 MiB: long copies may go another way. */
+static void long_copies(case_run *run, const void *parameters)
+{
+    enum { LEAST = 5, MOST = 20, AWAY = 33, BYTES = (1 << MOST) + 2 * AWAY };
+    uint8_t *x = case_allocate(run, BYTES, 1), *y = case_allocate(run, BYTES, 1);
+    uint8_t *seen = case_allocate(run, BYTES, 1);
+    random_state random = {run->seed};
+    hal_buffer *from = case_buffer(run, run->device, HAL_MEMORY_DEVICE, BYTES);
+    hal_buffer *to = case_buffer(run, run->device, HAL_MEMORY_DEVICE, BYTES);
+    for (uint32_t i = 0; i < BYTES; i++) {
+        x[i] = (uint8_t)random_next(&random);
+        y[i] = (uint8_t)~x[i];
+    }
+    case_ok(run, hal_queue_write(run->queue, from, 0, x, BYTES), "write");
+    case_ok(run, hal_queue_write(run->queue, to, 0, y, BYTES), "write");
+    for (uint32_t k = LEAST; k <= MOST; k++) {
+        const uint64_t length = (UINT64_C(1) << k) + random_below(&random, AWAY);
+        const uint64_t source = 1 | random_below(&random, AWAY);
+        const uint64_t target = 1 + random_below(&random, AWAY);
+        const uint64_t end = target + length + 16 < BYTES ? target + length + 16 : BYTES;
+        case_ok(run, hal_queue_transfer(run->queue, from, source, run->queue, to, target, length),
+                "transfer");
+        memcpy(y + target, x + source, length);
+        case_ok(run, hal_queue_read(run->queue, to, 0, end, seen), "read");
+        for (uint64_t i = 0; i < end; i++) {
+            case_check(run, seen[i] == y[i],
+                       "a copy of %llu bytes from %llu to %llu: byte %llu is %u instead of %u",
+                       (unsigned long long)length, (unsigned long long)source,
+                       (unsigned long long)target, (unsigned long long)i, seen[i], y[i]);
+        }
+    }
+}
+
 /* A kernel that writes a part of a binding that it only writes leaves the rest as it is. */
 static void unwritten_bytes(case_run *run, const void *parameters)
 {
@@ -579,6 +611,7 @@ void cases_hal_queue(case_list *list)
     case_add(list, many_writes, NULL, 0, "queue/writes_are_seen_behind_them");
     case_add(list, fill_to_end, NULL, 0, "queue/fill_and_copy_to_the_end");
     case_add(list, copy_of_any_bytes, NULL, 0, "queue/copy_of_any_bytes");
+    case_add(list, long_copies, NULL, 0, "queue/long_copies_of_any_bytes");
     case_add(list, unwritten_bytes, NULL, 0, "queue/unwritten_bytes");
     case_add(list, own_bindings, NULL, 0, "queue/own_bindings");
     case_add(list, zero_grid, NULL, 0, "queue/grid_of_zero");

@@ -1,5 +1,7 @@
 /* reserved.c: buffers whose parts get memory and lose it. */
 #include <hal/hal.h>
+#include <stdio.h>
+#include <sys/resource.h>
 
 #include "case/cases.h"
 #include "hal/fixture.h"
@@ -138,6 +140,53 @@ static void protects(case_run *run, const void *parameters)
     word_check(run, buffer, 2 * part - 4, 11, "a part that may be written again");
 }
 
+/* Lets the process have `room` more bytes of private memory. False where that cannot be limited. */
+static bool data_limit(uint64_t room)
+{
+    unsigned long long kib = 0;
+    char line[256];
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof line, file) && kib == 0) {
+        (void)!sscanf(line, "VmData: %llu", &kib);
+    }
+    if (file) {
+        fclose(file);
+    }
+    const rlim_t most = (rlim_t)kib * 1024 + room;
+    return kib > 0 && setrlimit(RLIMIT_DATA, &(struct rlimit){most, RLIM_INFINITY}) == 0;
+}
+
+/* More memory than there is: no part gets any, and all is well with less. */
+static void refused(case_run *run, const void *parameters)
+{
+    const uint64_t bytes = UINT64_C(8) << 30, room = UINT64_C(64) << 20;
+    uint64_t part = 0;
+    struct rlimit before;
+#ifdef CASE_SANITIZED
+    case_unsupported(run, "a sanitizer ends the process without memory");
+#endif
+    case_claim(run, (run->info->features & HAL_FEATURE_VIRTUAL_MEMORY) != 0, "virtual memory");
+    case_ok(run, hal_device_get_part_bytes(run->device, &part), "hal_device_get_part_bytes");
+    if (run->info->kind == HAL_DEVICE_DISCRETE) {
+        case_unsupported(run, "the memory of the device cannot be limited here");
+    }
+    const uint64_t parts = bytes / part > 2 ? bytes / part : 2;
+    hal_buffer *buffer = buffer_reserve(run, parts, &part);
+    getrlimit(RLIMIT_DATA, &before);
+    const bool is_limited = data_limit(room);
+    const hal_status status = is_limited ? hal_buffer_commit(buffer, 0, parts * part) : HAL_OK;
+    setrlimit(RLIMIT_DATA, &before);
+    if (status == HAL_OK) {
+        case_unsupported(run, "the memory of a process cannot be limited here");
+    }
+    case_expect(run, status, HAL_ERROR_OUT_OF_MEMORY, NULL, "memory for too many parts");
+    for (uint64_t i = 0; i < parts; i += parts - 1) {
+        case_ok(run, hal_buffer_commit(buffer, i * part, part), "hal_buffer_commit");
+        words_fill(run, buffer, i * part, part, 3 + (uint32_t)i);
+        word_check(run, buffer, (i + 1) * part - 4, 3 + (uint32_t)i, "the end of a part");
+    }
+}
+
 static void arguments(case_run *run, const void *parameters)
 {
     const hal_status wrong = HAL_ERROR_INVALID_ARGUMENT, state = HAL_ERROR_INVALID_STATE;
@@ -171,5 +220,6 @@ void cases_hal_reserved(case_list *list)
     case_add(list, far_parts, NULL, 0, "reserved/far");
     case_add(list, returned, NULL, 0, "reserved/returned");
     case_add(list, protects, NULL, 0, "reserved/protects");
+    case_add(list, refused, NULL, 0, "reserved/refused");
     case_add(list, arguments, NULL, 0, "reserved/arguments");
 }

@@ -174,6 +174,29 @@ static void far_commands(case_run *run, hal_kernel *kernel, hal_buffer *buffer, 
     }
 }
 
+/* Fills with a pattern of each other size, at places next to those of `offsets`. */
+enum { WIDE_COUNT = 3 };
+static const uint32_t wide_patterns_at[WIDE_COUNT] = {84, 88, 96}, wide_sizes[] = {2, 8, 16};
+
+static uint32_t wide_pattern_word(uint32_t i, uint32_t tag)
+{
+    return (0x7700 + 0x30 * (i + 1) + tag) * 0x00010001u;
+}
+
+static void wide_patterns(case_run *run, hal_buffer *buffer, uint64_t at, uint32_t tag)
+{
+    for (uint32_t i = 0; i < WIDE_COUNT; i++) {
+        const uint32_t word = wide_pattern_word(i, tag);
+        const uint32_t pattern[4] = {word, ~word, word + 1, ~word + 1}; /* of no shorter pattern */
+        const uint64_t bytes = wide_sizes[i] < 4 ? 4 : wide_sizes[i];
+        case_ok(run,
+                hal_queue_fill_pattern(run->queue,
+                                       (hal_range){buffer, at + wide_patterns_at[i], bytes},
+                                       pattern, wide_sizes[i]),
+                "hal_queue_fill_pattern");
+    }
+}
+
 /* At each power of two a kernel's binding, a fill, a copy's source and its target. A width that is
  * too small puts one of them near the beginning, and its word is not there. */
 static void offsets(case_run *run, const void *parameters)
@@ -194,11 +217,12 @@ static void offsets(case_run *run, const void *parameters)
         word_dispatch(run, kernel, (hal_range){buffer, at, 4}, 0, TAG + k);
         case_ok(run, hal_queue_fill(run->queue, (hal_range){buffer, at + FILLED, 4}, FILL_TAG + k),
                 "hal_queue_fill");
-        if (has_fill_patterns(run)) { /* the same word byte by byte */
+        if (has_fill_patterns(run)) { /* the same word byte by byte, and others in one go */
             case_ok(run,
                     hal_queue_fill_pattern(run->queue, (hal_range){buffer, at + BYTES, 4},
                                            &(uint8_t){FIRST_BYTE + k}, 1),
                     "hal_queue_fill_pattern");
+            wide_patterns(run, buffer, at, FIRST_BYTE + k);
         }
         case_ok(run,
                 hal_queue_copy(run->queue, (hal_range){buffer, at, 4},
@@ -219,6 +243,11 @@ static void offsets(case_run *run, const void *parameters)
         if (has_fill_patterns(run)) {
             word_check(run, buffer, at + BYTES, (FIRST_BYTE + k) * 0x01010101u,
                        "a fill of bytes begins");
+            for (uint32_t i = 0; i < WIDE_COUNT; i++) {
+                word_check(run, buffer, at + wide_patterns_at[i],
+                           wide_pattern_word(i, FIRST_BYTE + k),
+                           "a fill with a pattern of 2, 8 or 16 bytes begins");
+            }
         }
     }
     far_operands(run, buffer, UINT64_C(1) << (end - 1), step);

@@ -142,6 +142,72 @@ static term scaled_and_shifted_minus(const term x[4])
     return apply(HAL_IR_SUB, apply(HAL_IR_SHL, once, constant(x[0], 12.0)), x[0]);
 }
 
+/* Several results as one. */
+static term joined(const term *parts, uint32_t count)
+{
+    term all = parts[0];
+    for (uint32_t i = 1; i < count; i++) {
+        all = apply(HAL_IR_XOR, apply(HAL_IR_MUL, all, constant(all, 31.0)), parts[i]);
+    }
+    return all;
+}
+
+static term shifted(uint32_t opcode, term x, double places)
+{
+    return apply(opcode, x, constant(x, places));
+}
+
+/* x << a | x >> b, which is a rotation only of some a and b, and of numbers without a sign. */
+static term turned(term x, term y, double left, double right)
+{
+    return apply(HAL_IR_OR, shifted(HAL_IR_SHL, x, left), shifted(HAL_IR_SHR, y, right));
+}
+
+static term like_rotations(const term x[4])
+{
+    const term parts[] = {turned(x[0], x[0], 5, 27), turned(x[0], x[0], 5, 26),
+                          turned(x[0], x[1], 5, 27), turned(x[0], x[0], 0, 0),
+                          turned(x[1], x[1], 5, 59), turned(x[1], x[1], 33, 31)};
+    return joined(parts, sizeof parts / sizeof *parts);
+}
+
+/* Shifts there and back, which are masks and extensions of signs only of some numbers. */
+static term like_fields(const term x[4])
+{
+    const term parts[] = {shifted(HAL_IR_SHR, shifted(HAL_IR_SHL, x[0], 24), 24),
+                          shifted(HAL_IR_SHR, shifted(HAL_IR_SHL, x[0], 20), 12),
+                          shifted(HAL_IR_SHL, shifted(HAL_IR_SHR, x[1], 4), 4),
+                          shifted(HAL_IR_SHL, shifted(HAL_IR_SHR, x[1], 3), 5),
+                          shifted(HAL_IR_AND, shifted(HAL_IR_SHR, x[2], 28), 255),
+                          shifted(HAL_IR_SHR, shifted(HAL_IR_AND, x[2], 65280), 4)};
+    return joined(parts, sizeof parts / sizeof *parts);
+}
+
+static term like_remainders(const term x[4])
+{
+    const term part = shifted(HAL_IR_DIV, x[0], 10);
+    const term parts[] = {apply(HAL_IR_SUB, x[0], shifted(HAL_IR_MUL, part, 10)),
+                          shifted(HAL_IR_MUL, shifted(HAL_IR_DIV, x[0], 8), 8),
+                          shifted(HAL_IR_DIV, shifted(HAL_IR_MUL, x[1], 8), 8),
+                          shifted(HAL_IR_DIV, shifted(HAL_IR_DIV, x[1], 3), 5),
+                          shifted(HAL_IR_REM, shifted(HAL_IR_MUL, x[2], 12), 4),
+                          shifted(HAL_IR_DIV, apply(HAL_IR_ADD, x[2], x[3]), 2)};
+    return joined(parts, sizeof parts / sizeof *parts);
+}
+
+static term like_differences(const term x[4])
+{
+    const term both = apply(HAL_IR_AND, x[0], x[1]), one = apply(HAL_IR_XOR, x[0], x[1]);
+    const term sign = shifted(HAL_IR_SHR, x[2], 31);
+    const term parts[] = {apply(HAL_IR_ADD, both, shifted(HAL_IR_SHR, one, 1)),
+                          shifted(HAL_IR_SHR, apply(HAL_IR_ADD, x[0], x[1]), 1),
+                          apply(HAL_IR_SUB, apply(HAL_IR_XOR, x[2], sign), sign),
+                          apply(HAL_IR_SUB, x[0], apply(HAL_IR_SUB, x[0], x[3])),
+                          apply(HAL_IR_SUB, constant(x[0], 0), apply(HAL_IR_SUB, x[1], x[3])),
+                          apply(HAL_IR_ADD, apply(HAL_IR_OR, x[0], x[1]), both)};
+    return joined(parts, sizeof parts / sizeof *parts);
+}
+
 typedef struct form {
     const char *name;
     term (*compute)(const term x[4]);
@@ -160,7 +226,11 @@ static const form forms[] = {
 static const form integer_forms[] = {{"scaled_twice_plus", scaled_twice_plus},
                                      {"scaled_by_odd_plus", scaled_by_odd_plus},
                                      {"shifted_and_scaled_plus", shifted_and_scaled_plus},
-                                     {"scaled_and_shifted_minus", scaled_and_shifted_minus}};
+                                     {"scaled_and_shifted_minus", scaled_and_shifted_minus},
+                                     {"like_rotations", like_rotations},
+                                     {"like_fields", like_fields},
+                                     {"like_remainders", like_remainders},
+                                     {"like_differences", like_differences}};
 
 typedef struct written {
     hal_type type;

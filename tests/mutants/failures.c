@@ -144,6 +144,87 @@ static void failed_leaks(wrap_table *table)
     takes_memory(table);
 }
 
+/* ---- Failures without a message ---- */
+
+static hal_status reserve_silently(hal_plugin_device *device, uint64_t bytes,
+                                   hal_plugin_memory **memory)
+{
+    return bytes >> 47 == 0 ? wrap_inside()->memory_reserve(device, bytes, memory)
+                            : HAL_ERROR_OUT_OF_MEMORY;
+}
+
+static void reserve_silent(wrap_table *table)
+{
+    table->memory_reserve = reserve_silently;
+}
+
+enum { TIMES = 8192 }; /* that are kept */
+
+static hal_status submit_counted(hal_plugin_queue *queue, const hal_batch *batch,
+                                 const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    uint64_t *last = wrap_keep(queue, sizeof(*last));
+    if (last) {
+        *last = value;
+    }
+    return wrap_inside()->submit(queue, batch, waits, wait_count, value);
+}
+
+static void destroy_counted(hal_plugin_device *device, hal_plugin_queue *queue)
+{
+    wrap_drop(queue);
+    wrap_inside()->queue_destroy(device, queue);
+}
+
+static hal_status time_silently(hal_plugin_queue *queue, uint64_t value, uint64_t *device_ns)
+{
+    const uint64_t *last = wrap_find(queue);
+    return last && value + TIMES < *last ? HAL_ERROR_INVALID_ARGUMENT
+                                         : wrap_inside()->queue_time(queue, value, device_ns);
+}
+
+static void time_silent(wrap_table *table)
+{
+    table->submit = submit_counted;
+    table->queue_destroy = destroy_counted;
+    table->queue_time = time_silently;
+}
+
+static _Atomic(hal_plugin_device *) lost;
+
+static hal_status create_owned(hal_plugin_device *device, hal_plugin_queue **queue)
+{
+    const hal_status status = wrap_inside()->queue_create(device, queue);
+    hal_plugin_device **owner = status == HAL_OK ? wrap_keep(*queue, sizeof(*owner)) : NULL;
+    if (owner) {
+        *owner = device;
+    }
+    return status;
+}
+
+static void fail_and_note(hal_plugin_queue *queue)
+{
+    hal_plugin_device *const *owner = wrap_find(queue);
+    lost = owner ? *owner : NULL;
+    wrap_inside()->queue_fail_next(queue);
+}
+
+static hal_status allocate_silently(hal_plugin_device *device, uint32_t kind, uint64_t bytes,
+                                    hal_plugin_memory **memory)
+{
+    return device != lost ? wrap_inside()->memory_allocate(device, kind, bytes, memory)
+                          : HAL_ERROR_DEVICE_LOST;
+}
+
+/* An allocation on a lost device fails without a word. */
+static void lost_allocates_silently(wrap_table *table)
+{
+    table->queue_create = create_owned;
+    table->queue_destroy = destroy_counted;
+    table->queue_fail_next = fail_and_note;
+    table->memory_allocate = allocate_silently;
+}
+
 const mutant mutants_failures[] = {{.name = "refused_in_part", .table = refused_in_part},
                                    {.name = "unknown_ignored", .table = unknown_ignored},
                                    {.name = "refused_swallows", .table = refused_swallows},
@@ -151,4 +232,7 @@ const mutant mutants_failures[] = {{.name = "refused_in_part", .table = refused_
                                    {.name = "reopen_internal", .table = reopen_internal},
                                    {.name = "takes_memory", .table = takes_memory},
                                    {.name = "failed_leaks", .table = failed_leaks},
+                                   TABLE(reserve_silent),
+                                   TABLE(time_silent),
+                                   TABLE(lost_allocates_silently),
                                    {.name = NULL}};

@@ -61,6 +61,7 @@ static struct {
     bool starts_at_1;                 /* a new fence has a value already */
     bool leaks_fence, leaks_signal, leaks_fence_wait; /* of each call 24 bytes */
     bool leaks_handle, leaks_wait, leaks_block, leaks_quirk;
+    bool is_silent; /* refused handles have no message */
 } faults;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -289,6 +290,9 @@ static void foreign_destroy(hal_plugin_device *device, hal_plugin_queue *queue)
 static hal_status type_check(const char *type, const char *wanted)
 {
     keep_if(faults.leaks_handle);
+    if (faults.is_silent && strcmp(type, wanted) != 0 && strcmp(wanted, "mutant_device") != 0) {
+        return HAL_ERROR_UNSUPPORTED;
+    }
     return strcmp(type, wanted) == 0
                ? HAL_OK
                : wrap_fail(HAL_ERROR_UNSUPPORTED,
@@ -497,10 +501,11 @@ FAULT(leak_handle, leaks_handle)
 FAULT(leak_native_wait, leaks_wait)
 FAULT(leak_native_block, leaks_block)
 FAULT(leak_quirk, leaks_quirk)
+FAULT(handle_silent, is_silent)
 
 const mutant mutants_foreign[] = {
     TABLE(foreign),       TABLE(native_wait),      TABLE(native_block),      TABLE(native_import),
     TABLE(native_handle), TABLE(fence_dropped),    TABLE(fence_early),       TABLE(fence_any_value),
     TABLE(fence_starts),  TABLE(leak_fence),       TABLE(leak_signal),       TABLE(leak_fence_wait),
     TABLE(leak_handle),   TABLE(leak_native_wait), TABLE(leak_native_block), TABLE(leak_quirk),
-    {.name = NULL}};
+    TABLE(handle_silent), {.name = NULL}};

@@ -53,6 +53,28 @@ static void fill_26_bits(wrap_batch *batch)
     }
 }
 
+/* The lengths of commands of one kind are kept in 32 bits. */
+static void lengths_cut(wrap_batch *batch, uint16_t kind)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        hal_binding *binding = bindings_of(batch, i);
+        const uint16_t count = batch->commands[i].binding_count;
+        for (uint16_t k = 0; k < count && batch->commands[i].kind == kind; k++) {
+            binding[k].length &= UINT32_MAX;
+        }
+    }
+}
+
+static void fill_32_bits(wrap_batch *batch)
+{
+    lengths_cut(batch, HAL_COMMAND_FILL);
+}
+
+static void copy_32_bits(wrap_batch *batch)
+{
+    lengths_cut(batch, HAL_COMMAND_COPY);
+}
+
 /* A fill with a longer pattern than a word repeats its first word. */
 static void fill_words(wrap_batch *batch)
 {
@@ -737,6 +759,8 @@ static void contract_shared(wrap_ir *ir)
 const mutant mutants_kinds[] = {BATCH(offset_26_bits),
                                 BATCH(binding_64_mib),
                                 BATCH(fill_26_bits),
+                                BATCH(fill_32_bits),
+                                BATCH(copy_32_bits),
                                 BATCH(fill_words),
                                 BATCH(fill_whole_words),
                                 BATCH(copy_26_bits),

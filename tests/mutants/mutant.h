@@ -6,7 +6,7 @@
  * One table for each subject: batch.c, order.c, memory.c, mapping.c, kernel.c,
  * arithmetic.c, values.c, control.c, gemm.c, threaded.c, process.c, kinds.c, failures.c,
  * external.c, foreign.c, commands.c, leaks.c, left.c, claims.c, joined.c, seldom.c,
- * families.c, pairs.c. */
+ * families.c, pairs.c, authors.c. */
 #ifndef TESTS_MUTANTS_MUTANT_H
 #define TESTS_MUTANTS_MUTANT_H
 
@@ -59,6 +59,6 @@ extern const mutant mutants_batch[], mutants_order[], mutants_memory[], mutants_
     mutants_arithmetic[], mutants_gemm[], mutants_threaded[], mutants_values[], mutants_control[],
     mutants_process[], mutants_mapping[], mutants_kinds[], mutants_failures[], mutants_external[],
     mutants_foreign[], mutants_commands[], mutants_leaks[], mutants_left[], mutants_claims[],
-    mutants_joined[], mutants_seldom[], mutants_families[], mutants_pairs[];
+    mutants_authors[], mutants_joined[], mutants_seldom[], mutants_families[], mutants_pairs[];
 
 #endif

@@ -16,7 +16,7 @@ static const mutant *mutant_find(const char *name)
         mutants_gemm,     mutants_threaded, mutants_values,   mutants_control,  mutants_process,
         mutants_mapping,  mutants_kinds,    mutants_failures, mutants_external, mutants_foreign,
         mutants_commands, mutants_leaks,    mutants_left,     mutants_claims,   mutants_joined,
-        mutants_seldom,   mutants_families, mutants_pairs};
+        mutants_seldom,   mutants_families, mutants_pairs,    mutants_authors};
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         for (const mutant *one = tables[i]; one->name != NULL; one++) {
             if (strcmp(one->name, name) == 0) {

@@ -47,6 +47,7 @@ static struct {
     bool limit_lies;        /* a wait that ends by its limit says that all is done */
     bool overtakes;         /* a batch overtakes the one before it */
     bool copies_short;      /* copies to another device lose the last bytes */
+    bool loses_all;         /* a batch that fails loses each device */
     uint32_t early_from;    /* a wait does without the last batch from that many on; 0: never */
 } faults;
 
@@ -54,7 +55,7 @@ static hal_status wait_for_others(const hal_plugin_queue *queue, const pending *
 
 static hal_status check_lost(const timeline *line)
 {
-    return lost_device != line->owner
+    return lost_device != line->owner && !(lost_device && faults.loses_all)
                ? HAL_OK
                : wrap_fail(HAL_ERROR_DEVICE_LOST, "mutant: the device was lost by a batch");
 }
@@ -403,6 +404,12 @@ static void two_copy(wrap_table *table)
     table->memory_free = free_of_device;
 }
 
+static void two_lost(wrap_table *table)
+{
+    faults.loses_all = true;
+    two(table);
+}
+
 static void two_waits(wrap_table *table)
 {
     faults.waits_dropped = true;
@@ -467,6 +474,7 @@ const mutant mutants_order[] = {{.name = "deferred", .table = deferred},
                                 {.name = "wait_deep", .table = wait_deep},
                                 {.name = "overtake", .table = overtake},
                                 {.name = "two_copy", .table = two_copy},
+                                {.name = "two_lost", .table = two_lost},
                                 {.name = "elapsed_unit", .table = elapsed_unit},
                                 {.name = "elapsed_recent", .table = elapsed_recent},
                                 {.name = NULL}};

@@ -667,7 +667,8 @@ typedef struct hal_plugin {
      *
      * Work that fails after the call has returned OK loses the device: the values of its batch and
      * of all later batches count as reached, `wait` returns DEVICE_LOST for them, and so does every
-     * later submit to a queue of the device. A lost device stays lost. Before the value counts as
+     * later submit to a queue of the device. A lost device stays lost. A device of another id goes
+     * on; one that was opened by the same id may be lost with it. Before the value counts as
      * reached, the plugin has passed the reason to host->queue_failed; else each call that returns
      * DEVICE_LOST passes it to host->fail. For values that were reached before, `wait` returns OK
      * or DEVICE_LOST. */
