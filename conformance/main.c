@@ -21,14 +21,35 @@
 /* Cases that take a tenth of a second and more on a good device. */
 static bool is_long(const case_entry *entry)
 {
-    static const char *const patterns[] = {
-        "points/*_wait*",     "points/limit_is_kept", "points/elapsed_*",    "points/more_than_*",
-        "transfer/of_64_mib", "transfer/sides_*",     "lifetimes/*_leave_*", "lifetimes/process_*",
-        "widths/lengths",     "limits/far_bindings",  "limits/groups(*",     "limits/long_fill",
-        "device/same_in_*",   "device/taken_memory",  "kernel/warm_cache",   "buffer/exhausted",
-        "ir/size(*",          "ir/atomic_conten*",    "device/plugin_*",     "leaks/*",
-        "limits/groups_of*",  "coherence/far*",       "points/waits*",       "rows/wide*",
-        "lifetimes/open_*",   "device/several_*",     "points/look_*",       "large/lengths"};
+    static const char *const patterns[] = {"points/*_wait*",
+                                           "points/limit_is_kept",
+                                           "points/elapsed_*",
+                                           "points/more_than_*",
+                                           "transfer/of_64_mib",
+                                           "transfer/sides_*",
+                                           "lifetimes/*_leave_*",
+                                           "lifetimes/process_*",
+                                           "widths/lengths",
+                                           "limits/far_bindings",
+                                           "limits/groups(*",
+                                           "limits/long_fill",
+                                           "device/same_in_*",
+                                           "device/taken_memory",
+                                           "kernel/warm_cache",
+                                           "buffer/exhausted",
+                                           "ir/size(*",
+                                           "ir/atomic_conten*",
+                                           "device/plugin_*",
+                                           "leaks/*",
+                                           "limits/groups_of*",
+                                           "coherence/far*",
+                                           "points/waits*",
+                                           "rows/wide*",
+                                           "lifetimes/open_*",
+                                           "device/several_*",
+                                           "points/look_*",
+                                           "large/lengths",
+                                           "faults/*number=[3-6])"};
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         if (fnmatch(patterns[i], entry->name, 0) == 0) {
             return true;

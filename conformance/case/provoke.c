@@ -136,3 +136,9 @@ unsigned provoke_check_of(const char *line)
     }
     return 0;
 }
+
+bool provoke_is_sanitized(void)
+{
+    const char *variable = getenv("HAL_SANITIZE");
+    return variable && variable[0] != 0;
+}

@@ -19,6 +19,9 @@ provoke_mark provoke_mark_of(const char *name);
 /* The checks that HAL_SANITIZE turns on. */
 unsigned provoke_checks_on(void);
 
+/* Whether HAL_SANITIZE turns on any check, of which compilers take several times as long. */
+bool provoke_is_sanitized(void);
+
 /* The check of a line of the sanitize layer; 0: another one. */
 unsigned provoke_check_of(const char *line);
 

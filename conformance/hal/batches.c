@@ -82,7 +82,7 @@ static void long_batch(case_run *run, const void *parameters)
 {
     enum { COMMANDS = 70000, MORE = 270000 };
     const double most = 0.3; /* seconds */
-    direct *d = direct_opened(run);
+    direct *d = direct_shared(run);
     const fills made = fills_make(run, d, MORE);
     const double begin = child_now();
     fills_submit(run, d, &made, 0, COMMANDS);
@@ -99,7 +99,7 @@ static void far_places(case_run *run, const void *parameters)
 {
     enum { FIRST = 8, BINDINGS = 20, SCALARS = 25, MOST = SCALARS - FIRST + 1 };
     const uint32_t binding_count = (1u << BINDINGS) + 1, scalar_bytes = (1u << SCALARS) + 8;
-    direct *d = direct_opened(run);
+    direct *d = direct_shared(run);
     hal_binding *bindings = case_allocate(run, binding_count, sizeof *bindings);
     uint8_t *scalars = case_allocate(run, scalar_bytes, 1);
     hal_command commands[MOST];
@@ -136,7 +136,7 @@ static void far_places(case_run *run, const void *parameters)
 static void many_in_flight(case_run *run, const void *parameters)
 {
     enum { BATCHES = 6000, FIRST = 4000, COMMANDS = FIRST + BATCHES };
-    direct *d = direct_opened(run);
+    direct *d = direct_shared(run);
     const fills made = fills_make(run, d, COMMANDS);
     fills_submit(run, d, &made, 0, FIRST);
     for (uint32_t i = 0; i < BATCHES; i++) {
@@ -176,7 +176,7 @@ static void limits_of_waits(case_run *run, const void *parameters)
                                       UINT64_C(1) << 63,
                                       UINT64_MAX - 1,
                                       UINT64_MAX};
-    direct *d = direct_opened(run);
+    direct *d = direct_shared(run);
     const fills made = fills_make(run, d, COMMANDS);
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         fills_submit(run, d, &made, 0, COMMANDS);
@@ -190,6 +190,80 @@ static void limits_of_waits(case_run *run, const void *parameters)
         case_ok(run, direct_wait(d, 0, UINT64_MAX), "wait");
     }
     fills_check(run, d, COMMANDS, "after waits");
+}
+
+/* ---- What hal passes in other forms ---- */
+
+/* Rows as the command has them: with one row in a slice the slices count, not the pitch. */
+static void rows_as_given(case_run *run, const void *parameters)
+{
+    enum { SLICES = 3, WORDS = 2, FROM = 5, TO = 7, TARGET = 256, BEFORE = 9 };
+    direct *d = direct_shared(run);
+    const hal_plugin_copy_rows rows = {.row_bytes = 4 * WORDS,
+                                       .source_pitch = 4 * WORDS,
+                                       .target_pitch = 4 * WORDS,
+                                       .source_slice = 4 * FROM,
+                                       .target_slice = 4 * TO,
+                                       .rows = 1,
+                                       .slices = SLICES};
+    const hal_binding bindings[2] = {
+        {d->memory, 0, 4 * (FROM * (SLICES - 1) + WORDS), HAL_ACCESS_READ, 0},
+        {d->memory, 4 * TARGET, 4 * (TO * (SLICES - 1) + WORDS), HAL_ACCESS_WRITE, 0}};
+    uint64_t scalars[(sizeof rows + 7) / 8] = {0};
+    const hal_command command = {.kind = HAL_COMMAND_COPY_ROWS,
+                                 .flags = HAL_COMMAND_BARRIER,
+                                 .binding_count = 2,
+                                 .scalar_bytes = sizeof rows,
+                                 .grid = {1, 1, 1}};
+    const hal_batch batch = {.size = sizeof batch,
+                             .command_count = 1,
+                             .binding_count = 2,
+                             .scalar_bytes = sizeof scalars,
+                             .commands = &command,
+                             .bindings = bindings,
+                             .scalars = (const uint8_t *)scalars};
+    if ((run->info->features & HAL_FEATURE_COPY_ROWS) == 0) {
+        case_unsupported(run, "copies of rows");
+    }
+    memcpy(scalars, &rows, sizeof rows);
+    case_ok(run, direct_submit(d, 0, BEFORE, DIRECT_FILL), "submit");
+    for (uint32_t i = 0; i < FROM * SLICES; i++) {
+        case_ok(run, direct_fill(d, 0, d->memory, 4ull * i, 4, 100 + i), "submit");
+    }
+    case_ok(run, d->table->submit(d->queues[0], &batch, NULL, 0, ++d->submitted[0]), "submit");
+    case_ok(run, direct_wait(d, 0, DIRECT_LIMIT_NS), "wait");
+    direct_see_words(run, d);
+    for (uint32_t i = 0; i < TO * SLICES; i++) {
+        const uint32_t expected = i % TO < WORDS ? 100 + i / TO * FROM + i % TO : BEFORE;
+        case_check(run, d->words[TARGET + i] == expected, "word %u is %u instead of %u", i,
+                   d->words[TARGET + i], expected);
+    }
+}
+
+/* A batch without commands ends between its neighbours. */
+static void times_of_empty(case_run *run, const void *parameters)
+{
+    enum { COMMANDS = 5000 };
+    direct *d = direct_shared(run);
+    uint64_t parts[2] = {0}, all = 0;
+    if (!d->timing) {
+        case_unsupported(run, "times of batches");
+    }
+    const fills made = fills_make(run, d, COMMANDS);
+    for (uint32_t i = 0; i < 3; i++) {
+        fills_submit(run, d, &made, 0, i == 1 ? 0 : COMMANDS);
+    }
+    case_ok(run, direct_wait(d, 0, DIRECT_LIMIT_NS), "wait");
+    const uint64_t last = d->submitted[0];
+    case_ok(run, d->timing->queue_elapsed(d->queues[0], last - 2, last, &all), "queue_elapsed");
+    for (uint32_t i = 0; i < 2; i++) {
+        case_ok(run, d->timing->queue_elapsed(d->queues[0], last - 2 + i, last - 1 + i, &parts[i]),
+                "queue_elapsed");
+    }
+    const uint64_t sum = parts[0] + parts[1];
+    case_check(run, (all > sum ? all - sum : sum - all) <= 1000 + all / 100,
+               "%llu ns before and %llu after the end of an empty batch are %llu in all",
+               (unsigned long long)parts[0], (unsigned long long)parts[1], (unsigned long long)all);
 }
 
 /* ---- Several devices at once ---- */
@@ -299,6 +373,8 @@ void cases_hal_batches(case_list *list)
     case_add(list, far_places, NULL, 0, "batches/far_places");
     case_add(list, many_in_flight, NULL, 0, "batches/in_flight(6000)");
     case_add(list, limits_of_waits, NULL, 0, "batches/limits_of_waits");
+    case_add(list, rows_as_given, NULL, 0, "batches/rows_as_given");
+    case_add(list, times_of_empty, NULL, 0, "batches/times_of_empty");
     case_add(list, several_at_once, NULL, 0, "device/several_at_once");
     case_add(list, same_in_each_instance, NULL, 0, "device/same_in_each_instance");
 }

@@ -248,6 +248,34 @@ direct *direct_opened(case_run *run)
     return d;
 }
 
+static direct *shared;
+
+/* After a report the device may be anything. */
+static void shared_return(void *object)
+{
+    const case_run *run = object;
+    if (run->status == CASE_FAILED || shared->may_be_lost) {
+        direct_close(shared);
+        shared = NULL;
+    }
+}
+
+direct *direct_shared(case_run *run)
+{
+    if (!shared) {
+        direct *opened = direct_host(run);
+        const size_t objects = run->object_count;
+        case_own(run, direct_close_object, opened);
+        case_ok(run, direct_open(run, opened), "device_open of a second instance");
+        case_ok(run, direct_make(opened), "memory and queues of a second instance");
+        run->object_count = objects; /* it is no longer the case's */
+        shared = opened;
+    }
+    case_own(run, shared_return, run);
+    direct_forget(shared);
+    return shared;
+}
+
 /* ---- Work ---- */
 
 static hal_status work_submit(direct *opened, uint32_t queue, hal_binding binding, uint32_t pattern,
@@ -268,6 +296,8 @@ static hal_status work_submit(direct *opened, uint32_t queue, hal_binding bindin
     const hal_status status =
         opened->table->submit(opened->queues[queue], &batch, waits, wait_count, value);
     opened->submitted[queue] += status == HAL_OK;
+    opened->may_be_lost |=
+        work != DIRECT_FILL && (status == HAL_OK || status == HAL_ERROR_DEVICE_LOST);
     return status;
 }
 

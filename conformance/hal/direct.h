@@ -31,6 +31,7 @@ typedef struct direct {
     uint64_t reached[DIRECT_QUEUES]; /* as told by queue_reached */
     uint64_t allocations, live;      /* calls of `allocate`; what was not released */
     uint64_t fails_at;               /* number of the allocation that fails; 0: none */
+    bool may_be_lost;                /* by a batch with an unknown command */
 } direct;
 
 /* The file of the plugin under test. */
@@ -47,6 +48,11 @@ hal_status direct_open(case_run *run, direct *opened);
 
 /* An open device with memory and queues, which is closed at the case's end. */
 direct *direct_opened(case_run *run);
+
+/* The same, of one device for all cases of the process, as drivers take seconds to open one. After
+ * a case that failed, or may have lost it, the next one opens another. Its queues have had
+ * batches. */
+direct *direct_shared(case_run *run);
 
 /* Makes the memory and the queues of an opened device. Returns what the plugin does; what was made
  * before a failure remains. */

@@ -98,8 +98,7 @@ static hal_buffer *import_if_allowed(case_run *run, const hal_memory_handle *han
                                      owned_memory *owned)
 {
     hal_buffer *buffer = NULL;
-    const hal_status status =
-        hal_buffer_import(run->device, handle, count_release, owned, &buffer);
+    const hal_status status = hal_buffer_import(run->device, handle, count_release, owned, &buffer);
     if (status == HAL_ERROR_UNSUPPORTED) {
         case_check(run, hal_status_message()[0] != '\0', "it is refused without a reason");
         case_unsupported(run, "%s", hal_status_message());
@@ -394,6 +393,32 @@ static void native(case_run *run, const void *parameters)
     hal_buffer_release(second);
 }
 
+/* A native handle of memory that was imported at an offset names what was imported. */
+static void native_of_import(case_run *run, const void *parameters)
+{
+    enum { PART = 256 };
+    const hal_external_info info = external_claim(run, HAL_HANDLE_HOST, true);
+    external_claim(run, HAL_HANDLE_NATIVE, false);
+    external_claim(run, HAL_HANDLE_NATIVE, true);
+    if (info.host_granularity > BYTES) {
+        case_unsupported(run, "the device imports no ranges of %d bytes", BYTES);
+    }
+    owned_memory *owned = memory_map(run, &info, 0);
+    const hal_memory_handle handle = handle_of(owned, HAL_ACCESS_READ_WRITE);
+    hal_buffer *first = import_if_allowed(run, &handle, owned), *second = NULL;
+    case_own(run, buffer_release, first);
+    hal_memory_handle out = {0};
+    words_put(owned, 4, 3);
+    hal_status status = hal_buffer_export(first, HAL_HANDLE_NATIVE, &out);
+    status = status == HAL_OK ? hal_buffer_import(run->device, &out, NULL, NULL, &second) : status;
+    if (status == HAL_ERROR_UNSUPPORTED) { /* the plugin may refuse it */
+        case_unsupported(run, "%s", hal_status_message());
+    }
+    case_ok(run, status, "the handle of imported memory");
+    case_own(run, buffer_release, second);
+    words_check(run, run->queue, second, PART, 4, 3, "memory by the handle of an import");
+}
+
 /* Memory that leaves as a descriptor and comes back as a second buffer. */
 static void descriptor(case_run *run, const void *parameters)
 {
@@ -486,6 +511,7 @@ void cases_hal_external(case_list *list)
     case_add(list, many, NULL, 0, "external/many");
     case_add(list, refusals, NULL, 0, "external/refusals");
     case_add(list, native, NULL, 0, "external/native");
+    case_add(list, native_of_import, NULL, 0, "external/handle_of_import");
     case_add(list, handles, NULL, 0, "external/handles");
     const uint32_t opaque = HAL_HANDLE_OPAQUE_FD, dma_buf = HAL_HANDLE_DMA_BUF;
     case_add(list, descriptor, &opaque, sizeof opaque, "external/descriptor(kind=opaque_fd)");

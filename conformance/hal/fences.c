@@ -78,6 +78,25 @@ static void order(case_run *run, const void *parameters)
     }
 }
 
+/* A value beyond 32 bits, by steps that each driver allows. */
+static void far_values(case_run *run, const fence_case *is)
+{
+    enum { STEPS = 3 };
+    uint64_t value = 10u * TURNS;
+    for (int i = 0; i < STEPS; i++) {
+        value += INT32_MAX - 1000;
+        case_ok(run, hal_queue_signal_fence(is->work.other, is->raised, value),
+                "hal_queue_signal_fence");
+        case_ok(run, hal_queue_wait_fence(run->queue, is->awaited, value), "hal_queue_wait_fence");
+        case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    }
+    alias_submit(run, &is->work, is->work.other);
+    case_ok(run, hal_queue_signal_fence(is->work.other, is->raised, value + 10),
+            "hal_queue_signal_fence");
+    case_ok(run, hal_queue_wait_fence(run->queue, is->awaited, value + 6), "hal_queue_wait_fence");
+    alias_check(run, &is->work, run->queue, TURNS + 1, before_fence);
+}
+
 /* One fence, whose values rise; queues that wait for several. */
 static void rising(case_run *run, const void *parameters)
 {
@@ -95,6 +114,7 @@ static void rising(case_run *run, const void *parameters)
                 "hal_queue_wait_fence");
         alias_check(run, &is.work, run->queue, turn, before_fence);
     }
+    far_values(run, &is);
     hal_fence *second = NULL;
     case_ok(run, hal_fence_create(run->device, kind, &second), "hal_fence_create");
     fence_own(run, second);
@@ -103,7 +123,7 @@ static void rising(case_run *run, const void *parameters)
     alias_submit(run, &is.work, is.work.other);
     case_ok(run, hal_queue_signal_fence(is.work.other, second, 1), "hal_queue_signal_fence");
     case_ok(run, hal_queue_wait_fence(run->queue, awaited, 1), "hal_queue_wait_fence");
-    alias_check(run, &is.work, run->queue, TURNS + 1, before_fence);
+    alias_check(run, &is.work, run->queue, TURNS + 2, before_fence);
 }
 
 /* Fences are destroyed while batches name them: the values still come. */

@@ -583,7 +583,7 @@ static void turn_reports(case_run *run, void *user)
     }
 }
 
-/* The parts of one range of addresses get memory, one after the other, which a batch writes and
+/* The parts of one range of addresses get memory, two after the others, which a batch writes and
  * which they lose; and another range comes and goes, in some turns with memory. */
 static void turn_parts(case_run *run, void *user)
 {
@@ -603,11 +603,11 @@ static void turn_parts(case_run *run, void *user)
                                   : HAL_OK;
     t->d->table->memory_free(t->d->device, other);
     expect_ok(run, t, status, "memory_commit");
-    const uint64_t at = t->number++ % PARTS * bytes;
-    expect_ok(run, t, parts->memory_commit(t->d->device, t->parts, at, bytes), "memory_commit");
-    expect_ok(run, t, direct_fill(t->d, 0, t->parts, at, bytes, t->number), "submit");
+    const uint64_t at = 2 * t->number++ % PARTS * bytes, both = 2 * bytes;
+    expect_ok(run, t, parts->memory_commit(t->d->device, t->parts, at, both), "memory_commit");
+    expect_ok(run, t, direct_fill(t->d, 0, t->parts, at, both, t->number), "submit");
     expect_ok(run, t, direct_wait(t->d, 0, DIRECT_LIMIT_NS), "wait");
-    expect_ok(run, t, parts->memory_decommit(t->d->device, t->parts, at, bytes), "memory_decommit");
+    expect_ok(run, t, parts->memory_decommit(t->d->device, t->parts, at, both), "memory_decommit");
 }
 
 /* A fence that one queue raises and a batch of another one waits for. */
@@ -704,31 +704,6 @@ static const leak_case leak_cases[] = {
     {"device", "openings of the device", turn_device, 40, 2, 16, 1 << 20, 0, NOTHING},
     {"instance", "instances", turn_instance, 40, 2, 16, 1 << 20, 0, NOTHING}};
 
-/* The cases of a process share a device, as drivers take seconds to open one; after a case that was
- * ended by a report the next one opens another. `ends`: the case has come to its end. */
-static direct *device_shared(case_run *run, bool ends)
-{
-    static direct *shared;
-    static bool is_used;
-    if (ends) {
-        is_used = false;
-        return shared;
-    }
-    if (shared && is_used) {
-        direct_close(shared);
-        shared = NULL;
-    }
-    if (!shared) {
-        direct *opened = direct_host(run);
-        case_ok(run, direct_open(run, opened), "device_open of a second instance");
-        case_ok(run, direct_make(opened), "memory and queues of a second instance");
-        shared = opened;
-    }
-    is_used = true;
-    direct_forget(shared);
-    return shared;
-}
-
 static void leaves_nothing(case_run *run, const void *parameters)
 {
     const leak_case *tested = parameters;
@@ -736,12 +711,11 @@ static void leaves_nothing(case_run *run, const void *parameters)
         device_open_here(run);
     }
     const bool has_driver = case_has_compiler(run);
-    direct *d = device_shared(run, false);
+    direct *d = direct_shared(run);
     turns *t = case_allocate(run, 1, sizeof *t);
     *t = (turns){.d = d, .kind = tested->kind};
     case_own(run, made_destroy, t);
     if (!is_offered(d, tested->needed)) {
-        device_shared(run, true);
         case_unsupported(run, "the plugin does not offer it");
     }
     t->same = has_driver ? store_ir(run, 76) : NULL;
@@ -759,7 +733,6 @@ static void leaves_nothing(case_run *run, const void *parameters)
                                     .least = tested->least,
                                     .has_driver = has_driver,
                                     .bytes = has_driver ? tested->driver_bytes : tested->bytes});
-    device_shared(run, true);
 }
 
 void cases_hal_leaks(case_list *list)

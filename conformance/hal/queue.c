@@ -593,6 +593,37 @@ static void each_after_each(case_run *run, const void *parameters)
     }
 }
 
+/* Each of many queues waits for the one before it, and the first one works for long. */
+static void deep_waits(case_run *run, const void *parameters)
+{
+    enum { QUEUES = 40, LONG = 50, SHORT = 4, COUNT = 1 << 14 };
+    hal_queue *queues[QUEUES];
+    hal_buffer *results[QUEUES + 1];
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    hal_buffer *x = words_create(run, run->queue, COUNT, 1, 1);
+    hal_buffer *y = words_create(run, run->queue, COUNT, 0, 0);
+    for (int i = 0; i <= QUEUES; i++) {
+        results[i] = words_create(run, run->queue, 1, i == 0 ? 7 : 1000, 0);
+    }
+    case_ok(run, hal_queue_wait(run->queue, HAL_WAIT_FOREVER), "hal_queue_wait");
+    for (int i = 0; i < QUEUES; i++) {
+        hal_point point = {0};
+        queues[i] = case_queue(run, run->device);
+        if (i > 0) {
+            case_ok(run, hal_queue_flush(queues[i - 1], &point), "hal_queue_flush");
+            case_ok(run, hal_queue_wait_point(queues[i], point), "hal_queue_wait_point");
+        }
+        for (int k = 0; k < LONG && i == 0; k++) {
+            scale_dispatch(run, queues[i], kernel, x, y, COUNT, 3, 1);
+        }
+        for (int k = 0; k < SHORT; k++) { /* the same again */
+            scale_dispatch(run, queues[i], kernel, results[i], results[i + 1], 1, 1, 2);
+        }
+    }
+    words_check(run, queues[QUEUES - 1], results[QUEUES], 1, 7 + 2 * QUEUES, 0,
+                "the result of a chain of 40 queues");
+}
+
 void cases_hal_queue(case_list *list)
 {
     static const uint32_t lengths[] = {
@@ -612,6 +643,7 @@ void cases_hal_queue(case_list *list)
     case_add(list, fill_to_end, NULL, 0, "queue/fill_and_copy_to_the_end");
     case_add(list, copy_of_any_bytes, NULL, 0, "queue/copy_of_any_bytes");
     case_add(list, long_copies, NULL, 0, "queue/long_copies_of_any_bytes");
+    case_add(list, deep_waits, NULL, 0, "queue/waits_of_waits");
     case_add(list, unwritten_bytes, NULL, 0, "queue/unwritten_bytes");
     case_add(list, own_bindings, NULL, 0, "queue/own_bindings");
     case_add(list, zero_grid, NULL, 0, "queue/grid_of_zero");

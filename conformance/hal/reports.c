@@ -1,9 +1,11 @@
 /* reports.c: what a driver tells of kernels, the clocks of host and device, and quirks. */
 #include <hal/hal.h>
+#include <hal/ir_build.h>
 #include <string.h>
 #include <time.h>
 
 #include "case/cases.h"
+#include "hal/direct.h"
 #include "hal/fixture.h"
 
 static uint64_t host_ns(void)
@@ -38,6 +40,63 @@ static void kernel_report(case_run *run, const void *parameters)
                "two reports of a kernel differ");
     case_expect(run, hal_kernel_get_report(kernel, NULL), HAL_ERROR_INVALID_ARGUMENT, "report",
                 "no report");
+}
+
+/* A kernel of some hundred operations. */
+static hal_kernel *long_kernel(case_run *run)
+{
+    enum { OPERATIONS = 300 };
+    hal_ir_builder *b = case_builder(run, "long");
+    hal_ir_group_size(b, SCALE_GROUP, 1, 1);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", HAL_TYPE_U32, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value i = hal_ir_global_id(b, 0);
+    hal_ir_value x = hal_ir_load(b, out, i);
+    for (uint32_t k = 0; k < OPERATIONS; k++) {
+        x = hal_ir_xor(b, hal_ir_mul(b, x, hal_ir_u32(b, 2 * k + 3)),
+                       hal_ir_shr(b, x, hal_ir_u32(b, k % 13 + 1)));
+    }
+    hal_ir_store(b, out, i, x);
+    return case_kernel(run, b);
+}
+
+/* The reports of two kernels of very different size, also after the other one was created. */
+static void reports_of_two(case_run *run, const void *parameters)
+{
+    hal_kernel_report alone = {0}, first = {0}, second = {0};
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    case_ok(run, hal_kernel_get_report(kernel, &alone), "hal_kernel_get_report");
+    hal_kernel *other = long_kernel(run);
+    case_ok(run, hal_kernel_get_report(other, &second), "hal_kernel_get_report");
+    case_ok(run, hal_kernel_get_report(kernel, &first), "hal_kernel_get_report");
+    case_check(run,
+               first.known == alone.known && first.registers == alone.registers &&
+                   first.code_bytes == alone.code_bytes &&
+                   first.spilled_bytes == alone.spilled_bytes,
+               "the report of a kernel is another one after a second kernel was created");
+    case_check(run,
+               !(first.known & second.known & HAL_REPORT_CODE) ||
+                   second.code_bytes > first.code_bytes,
+               "a kernel of 600 operations has %llu bytes of code, one of 10 has %llu",
+               (unsigned long long)second.code_bytes, (unsigned long long)first.code_bytes);
+}
+
+/* What hal fills in stays as hal gave it to the plugin. */
+static void fields_of_hal(case_run *run, const void *parameters)
+{
+    direct *d = direct_shared(run);
+    hal_kernel_report report = {.size = sizeof report};
+    hal_plugin_kernel *kernel = NULL;
+    if (!d->reports) {
+        case_unsupported(run, "the plugin does not offer hal.reports");
+    }
+    case_ok(run, d->table->kernel_create(d->device, scale_ir(run), &kernel), "kernel_create");
+    const hal_status status = d->reports->kernel_report(d->device, kernel, &report);
+    d->table->kernel_destroy(d->device, kernel);
+    case_ok(run, status, "kernel_report");
+    case_check(run,
+               report.size == sizeof report && report.compile_ns == 0 && report.from_cache == 0,
+               "kernel_report wrote a field of hal: size %u, compile_ns %llu, from_cache %u",
+               report.size, (unsigned long long)report.compile_ns, report.from_cache);
 }
 
 /* The end of a batch, the second of its queue at least, is between the clocks before it was
@@ -138,6 +197,8 @@ static void quirks(case_run *run, const void *parameters)
 void cases_hal_reports(case_list *list)
 {
     case_add(list, kernel_report, NULL, 0, "reports/kernel");
+    case_add(list, reports_of_two, NULL, 0, "reports/two_kernels");
+    case_add(list, fields_of_hal, NULL, 0, "reports/fields_of_hal");
     case_add(list, clocks, NULL, 0, "reports/clocks");
     case_add(list, quirks, NULL, 0, "reports/quirks");
 }

@@ -108,6 +108,25 @@ static void far_parts(case_run *run, const void *parameters)
     }
 }
 
+/* Twice as many addresses as the device has memory, of which the last part is used. */
+static void beyond_memory(case_run *run, const void *parameters)
+{
+    hal_memory_statistics memory = {0};
+    struct rlimit addresses;
+    uint64_t part = 0;
+    case_claim(run, (run->info->features & HAL_FEATURE_VIRTUAL_MEMORY) != 0, "virtual memory");
+    case_ok(run, hal_device_get_part_bytes(run->device, &part), "hal_device_get_part_bytes");
+    case_ok(run, hal_device_get_memory(run->device, &memory), "hal_device_get_memory");
+    if (getrlimit(RLIMIT_AS, &addresses) != 0 || addresses.rlim_cur != RLIM_INFINITY) {
+        case_unsupported(run, "the addresses of the process are limited");
+    }
+    const uint64_t parts = 2 * (memory.total_bytes / part) + 1;
+    hal_buffer *buffer = buffer_reserve(run, parts, &part);
+    case_ok(run, hal_buffer_commit(buffer, (parts - 1) * part, part), "hal_buffer_commit");
+    words_fill(run, buffer, (parts - 1) * part, part, 8);
+    word_check(run, buffer, parts * part - 4, 8, "the end of more addresses than memory");
+}
+
 /* Memory that was returned can be given again. */
 static void returned(case_run *run, const void *parameters)
 {
@@ -218,6 +237,7 @@ void cases_hal_reserved(case_list *list)
     case_add(list, grows, NULL, 0, "reserved/grows");
     case_add(list, shrinks, NULL, 0, "reserved/shrinks");
     case_add(list, far_parts, NULL, 0, "reserved/far");
+    case_add(list, beyond_memory, NULL, 0, "reserved/beyond_memory");
     case_add(list, returned, NULL, 0, "reserved/returned");
     case_add(list, protects, NULL, 0, "reserved/protects");
     case_add(list, refused, NULL, 0, "reserved/refused");

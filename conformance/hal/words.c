@@ -376,7 +376,7 @@ static hal_plugin_kernel *kernel_make(case_run *run, direct *d)
 
 static void words_of_extensions(case_run *run, const void *parameters)
 {
-    direct *d = direct_opened(run);
+    direct *d = direct_shared(run);
     hal_plugin_kernel *kernel = kernel_make(run, d);
     direct_forget(d);
     native_code_fails(run, d);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "case/cases.h"
+#include "case/provoke.h"
 #include "case/child.h"
 #include "case/cover.h"
 #include "ir/fixture.h"
@@ -385,11 +386,13 @@ typedef struct constant_form {
     elements made;
 } constant_form;
 
-/* Kernels of compilers that have a loop or a polynomial for each constant. */
-static bool is_long(const elementwise *tested)
+/* Kernels of compilers that have a loop, a polynomial or the checks of HAL_SANITIZE for each
+ * constant. */
+static bool is_long(const case_run *run, const elementwise *tested)
 {
     return hal_ir_is_math(tested->opcode) ||
-           (tested->opcode == HAL_IR_REM && hal_type_is_float(tested->type));
+           (tested->opcode == HAL_IR_REM && hal_type_is_float(tested->type)) ||
+           (provoke_is_sanitized() && case_has_compiler(run));
 }
 
 /* The inputs of a form, whose first element is `first`. Of two constants each is combined
@@ -397,7 +400,8 @@ static bool is_long(const elementwise *tested)
 static constant_form form_make(case_run *run, const elementwise *tested, unsigned form,
                                size_t first, uint32_t partners, size_t count)
 {
-    const bool is_of_two = cover_operands_of(tested->opcode) == 2 && form == 3 && !is_long(tested);
+    const bool is_of_two =
+        cover_operands_of(tested->opcode) == 2 && form == 3 && !is_long(run, tested);
     const bool gives_bool = tested->opcode >= HAL_IR_EQ && tested->opcode <= HAL_IR_LE;
     constant_form made = {.form = form,
                           .lanes = is_of_two ? 1 : partners,
@@ -504,7 +508,7 @@ static void run_constants(case_run *run, const void *parameters)
     const size_t most = is_function ? IN_KERNEL : count, kernels = (count + most - 1) / most;
     const double begin = child_processor_seconds();
     claim_types(run, tested);
-    if (!is_long(tested)) {
+    if (!is_long(run, tested)) {
         constants_run(run, tested, forms, form_count, constants, count);
         return;
     }

@@ -15,6 +15,12 @@
 
 #define MAX_JOBS 64u
 
+/* A device that takes so long to open is opened once for several groups: most of the time of a run
+ * would be openings. Each group still ends with its look for leaks, and after a failed case the
+ * device is opened anew. */
+#define SLOW_OPEN_SECONDS 0.5
+#define GROUPS_OF_SLOW 8u
+
 /* A group's place of work. */
 typedef struct group_job {
     child process;
@@ -31,6 +37,7 @@ typedef struct group_job {
 
 /* Progress is counted over the whole run. */
 static size_t done_count, all_count, hung_count;
+static double open_seconds; /* of the process that opened the device last */
 
 /* The detail of a failure with the sentences of the contract that it violates. */
 static char *detail_of_failure(const char *case_name, const char *detail)
@@ -129,6 +136,7 @@ static bool take_message(group_job *job)
         worker_end_shrink(task);
         job->current = received.index;
         job->began = child_now();
+        open_seconds = received.seconds > 0 ? received.seconds : open_seconds;
         return true;
     case MESSAGE_RESULT:
         take_result(job, &received, detail);
@@ -194,13 +202,19 @@ static bool start_next_group(group_job *job, const runner_options *options, repo
                              size_t count, size_t *next)
 {
     const char *group = results[*next].entry->group;
+    const unsigned most = open_seconds < SLOW_OPEN_SECONDS ? 1 : GROUPS_OF_SLOW;
+    unsigned groups = 1;
     *job = (group_job){.results = results, .first = *next};
     job->task = (worker_task){.options = options, .results = results, .next = *next, .end = *next};
     do {
         job->task.end++;
-    } while (job->task.end < count && !case_is_alone(results[job->task.end].entry) &&
-             !case_is_alone(results[job->task.end - 1].entry) &&
-             strcmp(results[job->task.end].entry->group, group) == 0);
+        if (job->task.end < count && strcmp(results[job->task.end].entry->group, group) != 0) {
+            group = results[job->task.end].entry->group;
+            groups++;
+        }
+    } while (job->task.end < count && groups <= most &&
+             !case_is_alone(results[job->task.end].entry) &&
+             !case_is_alone(results[job->task.end - 1].entry));
     *next = job->task.end;
     return restart(job);
 }
@@ -310,6 +324,7 @@ bool runner_run(const runner_options *options, report_result *results, size_t co
     size_t next = 0;
     done_count = 0;
     hung_count = 0;
+    open_seconds = 0;
     all_count = count;
     memset(jobs, 0, sizeof jobs);
     for (;;) {

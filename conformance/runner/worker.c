@@ -20,6 +20,7 @@ typedef struct worker {
     int fd;
     pid_t owner; /* the process that may send */
     bool opened;
+    double open_seconds;
     bool alone;     /* the case opens what it needs */
     bool is_late;   /* the case needs its own process and has none */
     bool found;     /* the case failed by a finding, which is reported once: it cannot be shrunk */
@@ -42,6 +43,7 @@ static void close_fixture(case_run *run)
 static bool open_fixture(worker *w)
 {
     case_run *run = &w->run;
+    const double begin = child_now();
     run->selection = w->options->selection;
     w->opened = hal_device_open(run->selection, &run->device) == HAL_OK &&
                 hal_queue_create(run->device, &run->queue) == HAL_OK &&
@@ -52,6 +54,7 @@ static bool open_fixture(worker *w)
         return false;
     }
     run->info = hal_device_get_info(run->device);
+    w->open_seconds = child_now() - begin;
     return true;
 }
 
@@ -225,7 +228,9 @@ void worker_run(void *user, int fd)
         shrink_case(w, task);
     }
     for (size_t i = task->next; i < task->end; i++) {
-        send_message(w, (message){.kind = MESSAGE_BEGIN, .index = (uint32_t)i}, "");
+        send_message(
+            w, (message){.kind = MESSAGE_BEGIN, .index = (uint32_t)i, .seconds = w->open_seconds},
+            "");
         run_and_send(w, task->results[i].entry, i, MESSAGE_RESULT);
         if (w->opened && w->run.status == CASE_FAILED) {
             reopen_after_failure(w);

@@ -20,7 +20,7 @@ typedef struct message {
     uint32_t index; /* in the results */
     uint32_t status;
     uint32_t detail_bytes;
-    double seconds;
+    double seconds; /* of the case; BEGIN: of the opening of the device */
 } message;
 
 /* Results [next, end) are still to be run. The child works on a copy of the runner's. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static void keep_bytes(size_t bytes)
 {
@@ -62,6 +63,99 @@ static void rows_block(wrap_batch *batch)
         }
         memcpy(batch->scalars + command->scalar_first, &rows, sizeof(rows));
     }
+}
+
+/* Of one row in each slice the pitch counts. */
+static void rows_one(wrap_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->batch.command_count; i++) {
+        const hal_command *command = &batch->commands[i];
+        hal_plugin_copy_rows rows;
+        if (command->kind == HAL_COMMAND_COPY_ROWS) {
+            memcpy(&rows, batch->scalars + command->scalar_first, sizeof(rows));
+            rows.source_slice = rows.rows == 1 ? rows.source_pitch : rows.source_slice;
+            memcpy(batch->scalars + command->scalar_first, &rows, sizeof(rows));
+        }
+    }
+}
+
+/* ---- Times and reports ---- */
+
+static hal_status submit_empty(hal_plugin_queue *queue, const hal_batch *batch,
+                               const hal_plugin_wait *waits, uint32_t wait_count, uint64_t value)
+{
+    uint64_t *last = wrap_keep(queue, sizeof(*last));
+    if (last && batch->command_count == 0) {
+        *last = value;
+    }
+    return wrap_inside()->submit(queue, batch, waits, wait_count, value);
+}
+
+static hal_status elapsed_of_empty(hal_plugin_queue *queue, uint64_t first, uint64_t second,
+                                   uint64_t *nanoseconds)
+{
+    const uint64_t *last = wrap_find(queue);
+    *nanoseconds = 0;
+    return last && (*last == first || *last == second)
+               ? HAL_OK
+               : wrap_inside()->queue_elapsed(queue, first, second, nanoseconds);
+}
+
+static void queue_forget(hal_plugin_device *device, hal_plugin_queue *queue)
+{
+    wrap_drop(queue);
+    wrap_inside()->queue_destroy(device, queue);
+}
+
+/* The last batch without commands has no time. */
+static void elapsed_empty(wrap_table *table)
+{
+    table->submit = submit_empty;
+    table->queue_destroy = queue_forget;
+    table->queue_elapsed = elapsed_of_empty;
+}
+
+static hal_plugin_kernel *newest;
+
+static hal_status create_newest(hal_plugin_device *device, const hal_ir_kernel *ir,
+                                hal_plugin_kernel **kernel)
+{
+    const hal_status status = wrap_inside()->kernel_create(device, ir, kernel);
+    newest = status == HAL_OK ? *kernel : newest;
+    return status;
+}
+
+static hal_status report_newest(hal_plugin_device *device, hal_plugin_kernel *kernel,
+                                hal_kernel_report *report)
+{
+    return wrap_inside()->kernel_report(device, newest ? newest : kernel, report);
+}
+
+static void destroy_newest(hal_plugin_device *device, hal_plugin_kernel *kernel)
+{
+    newest = newest == kernel ? NULL : newest;
+    wrap_inside()->kernel_destroy(device, kernel);
+}
+
+/* The report is that of the kernel that was created last. */
+static void report_of_last(wrap_table *table)
+{
+    table->kernel_create = create_newest;
+    table->kernel_destroy = destroy_newest;
+    table->kernel_report = report_newest;
+}
+
+static hal_status report_with_time(hal_plugin_device *device, hal_plugin_kernel *kernel,
+                                   hal_kernel_report *report)
+{
+    const hal_status status = wrap_inside()->kernel_report(device, kernel, report);
+    report->compile_ns = 1;
+    return status;
+}
+
+static void report_of_hal(wrap_table *table)
+{
+    table->kernel_report = report_with_time;
 }
 
 /* ---- What is left ---- */
@@ -234,7 +328,104 @@ static void leak_committed(wrap_table *table)
     table->memory_free = free_unless_noted;
 }
 
+/* ---- Addresses ---- */
+
+static hal_status reserve_up_to_memory(hal_plugin_device *device, uint64_t bytes,
+                                       hal_plugin_memory **memory)
+{
+    uint64_t free_bytes = 0, total = 0;
+    wrap_inside()->memory_info(device, &free_bytes, &total);
+    return bytes > total ? wrap_fail(HAL_ERROR_OUT_OF_MEMORY, "mutant: more than the device has")
+                         : wrap_inside()->memory_reserve(device, bytes, memory);
+}
+
+static void reserve_memory_only(wrap_table *table)
+{
+    table->memory_reserve = reserve_up_to_memory;
+}
+
+static hal_status decommit_but_last(hal_plugin_device *device, hal_plugin_memory *memory,
+                                    uint64_t offset, uint64_t bytes)
+{
+    uint64_t part = 0;
+    wrap_inside()->part_bytes(device, &part);
+    return wrap_inside()->memory_decommit(device, memory, offset,
+                                          bytes > part ? bytes - part : bytes);
+}
+
+/* Of several parts the last one keeps its memory. */
+static void decommit_last(wrap_table *table)
+{
+    table->memory_decommit = decommit_but_last;
+}
+
+static hal_status import_with_offset(hal_plugin_device *device, const hal_memory_handle *handle,
+                                     hal_plugin_memory **memory)
+{
+    const hal_status status = wrap_inside()->memory_import(device, handle, memory);
+    uint64_t *offset = status == HAL_OK ? wrap_keep(*memory, sizeof(*offset)) : NULL;
+    if (offset) {
+        *offset = handle->offset;
+    }
+    return status;
+}
+
+static hal_status export_whole(hal_plugin_device *device, hal_plugin_memory *memory, uint32_t kind,
+                               hal_memory_handle *handle)
+{
+    const uint64_t *offset = wrap_find(memory);
+    const hal_status status = wrap_inside()->memory_export(device, memory, kind, handle);
+    handle->handle -= offset ? *offset : 0;
+    return status;
+}
+
+static void free_forgotten(hal_plugin_device *device, hal_plugin_memory *memory)
+{
+    wrap_drop(memory);
+    wrap_inside()->memory_free(device, memory);
+}
+
+/* The handle of imported memory lacks the offset of the import. */
+static void export_of_import(wrap_table *table)
+{
+    table->memory_import = import_with_offset;
+    table->memory_export = export_whole;
+    table->memory_free = free_forgotten;
+}
+
 /* ---- The process ---- */
+
+static void stack_take(void)
+{
+    volatile char frame[256 * 1024];
+    for (size_t i = 0; i < sizeof frame; i += 1024) {
+        frame[i] = (char)(frame[0] + 1);
+    }
+}
+
+static hal_status enumerate_deep(hal_plugin_instance *instance, hal_device_info *infos,
+                                 uint32_t capacity, uint32_t *count)
+{
+    stack_take();
+    return wrap_inside()->enumerate(instance, infos, capacity, count);
+}
+
+static void enumerate_256_kib(wrap_table *table)
+{
+    table->enumerate = enumerate_deep;
+}
+
+static hal_status import_deep(hal_plugin_device *device, const hal_memory_handle *handle,
+                              hal_plugin_memory **memory)
+{
+    stack_take();
+    return wrap_inside()->memory_import(device, handle, memory);
+}
+
+static void import_256_kib(wrap_table *table)
+{
+    table->memory_import = import_deep;
+}
 
 static void copy_downward(hal_plugin_device *device, void *target, const void *source,
                           uint64_t bytes)
@@ -323,17 +514,11 @@ static hal_status commit_kept(hal_plugin_device *device, hal_plugin_memory *memo
     return status;
 }
 
-static void free_dropped(hal_plugin_device *device, hal_plugin_memory *memory)
-{
-    wrap_drop(memory);
-    wrap_inside()->memory_free(device, memory);
-}
-
 /* Parts that could not get memory count as parts with memory. */
 static void commit_half_done(wrap_table *table)
 {
     table->memory_commit = commit_kept;
-    table->memory_free = free_dropped;
+    table->memory_free = free_forgotten;
 }
 
 /* ---- A cache of kernels whose key lacks the lengths of shared arrays ---- */
@@ -450,7 +635,21 @@ static uint32_t rotate_any(wrap_ir *ir, uint32_t i)
     return at;
 }
 
-const mutant mutants_authors[] = {BATCH(eights_26_bits),
+/* No fault. */
+static hal_status open_slowly(hal_plugin_instance *instance, const char *id,
+                              hal_plugin_device **device)
+{
+    usleep(600000);
+    return wrap_inside()->device_open(instance, id, device);
+}
+
+static void slow_open(wrap_table *table)
+{
+    table->device_open = open_slowly;
+}
+
+const mutant mutants_authors[] = {TABLE(slow_open),
+                                  BATCH(eights_26_bits),
                                   BATCH(copy_odd_long),
                                   BATCH(rows_block),
                                   TABLE(leak_idle_queue),
@@ -466,6 +665,15 @@ const mutant mutants_authors[] = {BATCH(eights_26_bits),
                                   TABLE(reserve_umask_left),
                                   TABLE(report_rounding_left),
                                   TABLE(open_any_letters),
+                                  BATCH(rows_one),
+                                  TABLE(elapsed_empty),
+                                  TABLE(report_of_last),
+                                  TABLE(report_of_hal),
+                                  TABLE(decommit_last),
+                                  TABLE(export_of_import),
+                                  TABLE(reserve_memory_only),
+                                  TABLE(enumerate_256_kib),
+                                  TABLE(import_256_kib),
                                   TABLE(export_silent),
                                   TABLE(commit_silent),
                                   TABLE(commit_half_done),

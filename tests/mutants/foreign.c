@@ -48,6 +48,7 @@ typedef struct line {
     order orders[ORDERS]; /* of the next batch */
     uint32_t order_count, looks;
     uint64_t submitted, reached;
+    uint64_t seen; /* the value at the last order to raise a fence */
     bool ends, is_held;
 } line;
 
@@ -61,7 +62,9 @@ static struct {
     bool starts_at_1;                 /* a new fence has a value already */
     bool leaks_fence, leaks_signal, leaks_fence_wait; /* of each call 24 bytes */
     bool leaks_handle, leaks_wait, leaks_block, leaks_quirk;
-    bool is_silent; /* refused handles have no message */
+    bool is_silent;      /* refused handles have no message */
+    bool short_values;   /* values of fences have 32 bits */
+    bool raised_by_next; /* by a queue without work a fence is raised after its next batch */
 } faults;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -99,7 +102,8 @@ static bool orders_are_over(const job *next)
 {
     for (uint32_t i = 0; i < next->order_count; i++) {
         const order *is = &next->orders[i];
-        const uint64_t value = faults.any_value && is->fence ? 1 : is->value;
+        const uint64_t mask = faults.short_values && is->fence ? UINT32_MAX : UINT64_MAX;
+        const uint64_t value = faults.any_value && is->fence ? 1 : is->value & mask;
         if ((is->line ? is->line->reached : is->fence->value) < value) {
             look(is->line ? is->line : is->fence->by);
             return false;
@@ -149,7 +153,9 @@ static void *work(void *argument)
     pthread_mutex_lock(&lock);
     while (self->first || !self->ends) {
         job *next = self->first;
-        if (!next || !orders_are_over(next)) {
+        const bool is_alone = next && !next->has_batch && !next->next && !self->ends &&
+                              faults.raised_by_next && next->owner->submitted == next->owner->seen;
+        if (!next || is_alone || !orders_are_over(next)) {
             pthread_cond_wait(&changed, &lock);
             continue;
         }
@@ -449,6 +455,7 @@ static hal_status foreign_signal_fence(hal_plugin_queue *queue, hal_plugin_fence
     pthread_mutex_lock(&lock);
     fence->of->references++;
     fence->of->by = wrap_find(queue);
+    fence->of->by->seen = fence->of->by->reached;
     if (faults.raised_early) {
         fence->of->value = value;
     }
@@ -502,10 +509,12 @@ FAULT(leak_native_wait, leaks_wait)
 FAULT(leak_native_block, leaks_block)
 FAULT(leak_quirk, leaks_quirk)
 FAULT(handle_silent, is_silent)
+FAULT(fence_32_bits, short_values)
+FAULT(fence_by_next, raised_by_next)
 
 const mutant mutants_foreign[] = {
     TABLE(foreign),       TABLE(native_wait),      TABLE(native_block),      TABLE(native_import),
     TABLE(native_handle), TABLE(fence_dropped),    TABLE(fence_early),       TABLE(fence_any_value),
     TABLE(fence_starts),  TABLE(leak_fence),       TABLE(leak_signal),       TABLE(leak_fence_wait),
     TABLE(leak_handle),   TABLE(leak_native_wait), TABLE(leak_native_block), TABLE(leak_quirk),
-    TABLE(handle_silent), {.name = NULL}};
+    TABLE(handle_silent), TABLE(fence_32_bits),    TABLE(fence_by_next),     {.name = NULL}};

@@ -32,6 +32,7 @@ static struct {
     uint64_t flushed_offset;
     bool flushes_once;      /* of two equal flushes the second one is lost */
     bool invalidates_words; /* the last bytes of an invalidation are left out */
+    bool flushes_no_download, invalidates_no_upload; /* as the names of the kinds suggest */
 } faults;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -141,7 +142,10 @@ static hal_status shadow_move_range(hal_plugin_memory *memory, uint64_t offset, 
     pthread_mutex_lock(&lock);
     const shadow *one = *shadow_find(memory);
     const bool is_lost =
-        one && one->kind == HAL_MEMORY_SHARED && (up ? faults.flush_lost : faults.invalidate_lost);
+        one &&
+        ((one->kind == HAL_MEMORY_SHARED && (up ? faults.flush_lost : faults.invalidate_lost)) ||
+         (one->kind == HAL_MEMORY_DOWNLOAD && up && faults.flushes_no_download) ||
+         (one->kind == HAL_MEMORY_UPLOAD && !up && faults.invalidates_no_upload));
     if (one && one->host && !is_lost) {
         status = wrap_inside()->memory_map(one->device, one->memory, &inside);
     }
@@ -260,6 +264,18 @@ static void invalidate_words(wrap_table *table)
     incoherent(table);
 }
 
+static void flush_no_download(wrap_table *table)
+{
+    faults.flushes_no_download = true;
+    incoherent(table);
+}
+
+static void invalidate_no_upload(wrap_table *table)
+{
+    faults.invalidates_no_upload = true;
+    incoherent(table);
+}
+
 static void flush_once(wrap_table *table)
 {
     faults.flushes_once = true;
@@ -300,6 +316,8 @@ const mutant mutants_mapping[] = {TABLE(shadowed),
                                   TABLE(invalidate_lost),
                                   TABLE(flush_lines),
                                   TABLE(flush_once),
+                                  TABLE(flush_no_download),
+                                  TABLE(invalidate_no_upload),
                                   TABLE(invalidate_words),
                                   TABLE(flush_length_24_bits),
                                   TABLE(flush_offset_26_bits),

@@ -48,6 +48,9 @@ static struct {
     bool overtakes;         /* a batch overtakes the one before it */
     bool copies_short;      /* copies to another device lose the last bytes */
     bool loses_all;         /* a batch that fails loses each device */
+    bool tells_early;       /* a value is told as reached when it is submitted */
+    bool targets_start;     /* copies to another device begin at its memory's beginning */
+    uint32_t most_deep;     /* waits of waits of waits are dropped from there on; 0: never */
     uint32_t early_from;    /* a wait does without the last batch from that many on; 0: never */
 } faults;
 
@@ -106,8 +109,13 @@ static hal_status reach(hal_plugin_queue *queue, timeline *line, uint64_t value)
 
 static hal_status wait_for_others(const hal_plugin_queue *queue, const pending *batch)
 {
+    static uint32_t depth; /* under the lock */
     hal_status status = HAL_OK;
     const timeline *own = wrap_find(queue);
+    if (faults.most_deep > 0 && depth >= faults.most_deep) {
+        return HAL_OK;
+    }
+    depth++;
     for (uint32_t i = 0; i < batch->wait_count && status == HAL_OK; i++) {
         timeline *other = wrap_find(batch->waits[i].queue);
         if (faults.waits_dropped && (!faults.other_device_only || own->device != other->device)) {
@@ -121,6 +129,7 @@ static hal_status wait_for_others(const hal_plugin_queue *queue, const pending *
                                     : run_first(batch->waits[i].queue, other);
         }
     }
+    depth--;
     return status;
 }
 
@@ -132,9 +141,11 @@ static void shorten_copies(wrap_batch *batch)
         if (batch->commands[i].kind == HAL_COMMAND_COPY && binding[0].length > 64) {
             hal_plugin_device *const *from = wrap_find(binding[0].memory);
             hal_plugin_device *const *to = wrap_find(binding[1].memory);
-            const uint64_t lost = from && to && *from != *to ? 16 : 0;
+            const bool is_other = from && to && *from != *to;
+            const uint64_t lost = is_other && faults.copies_short ? 16 : 0;
             binding[0].length -= lost;
             binding[1].length -= lost;
+            binding[1].offset = is_other && faults.targets_start ? 0 : binding[1].offset;
         }
     }
 }
@@ -153,7 +164,7 @@ static pending *keep(const hal_batch *batch, const hal_plugin_wait *waits, uint3
     }
     made->waits = others;
     made->wait_count = wait_count;
-    if (faults.copies_short) {
+    if (faults.copies_short || faults.targets_start) {
         shorten_copies(&made->batch);
     }
     return made;
@@ -180,6 +191,9 @@ static hal_status submit(hal_plugin_queue *queue, const hal_batch *batch,
     *end = status == HAL_OK ? made : NULL;
     line->count += status == HAL_OK;
     pthread_mutex_unlock(&lock);
+    if (faults.tells_early && status == HAL_OK) {
+        wrap_host()->queue_reached(wrap_host(), queue, value);
+    }
     if (status != HAL_OK) {
         pending_free(made);
     }
@@ -396,12 +410,35 @@ static void free_of_device(hal_plugin_device *device, hal_plugin_memory *memory)
     wrap_inside()->memory_free(device, memory);
 }
 
-static void two_copy(wrap_table *table)
+static void two_with_owners(wrap_table *table)
 {
-    faults.copies_short = true;
     two(table);
     table->memory_allocate = allocate_of_device;
     table->memory_free = free_of_device;
+}
+
+static void two_copy(wrap_table *table)
+{
+    faults.copies_short = true;
+    two_with_owners(table);
+}
+
+static void two_copy_offset(wrap_table *table)
+{
+    faults.targets_start = true;
+    two_with_owners(table);
+}
+
+static void reached_early(wrap_table *table)
+{
+    faults.tells_early = true;
+    deferred(table);
+}
+
+static void waits_sixteen_deep(wrap_table *table)
+{
+    faults.most_deep = 16;
+    deferred(table);
 }
 
 static void two_lost(wrap_table *table)
@@ -475,6 +512,9 @@ const mutant mutants_order[] = {{.name = "deferred", .table = deferred},
                                 {.name = "overtake", .table = overtake},
                                 {.name = "two_copy", .table = two_copy},
                                 {.name = "two_lost", .table = two_lost},
+                                TABLE(two_copy_offset),
+                                TABLE(reached_early),
+                                TABLE(waits_sixteen_deep),
                                 {.name = "elapsed_unit", .table = elapsed_unit},
                                 {.name = "elapsed_recent", .table = elapsed_recent},
                                 {.name = NULL}};

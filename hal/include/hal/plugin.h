@@ -18,7 +18,8 @@
  *     use, and rewrites every kernel for the features that a record claims.
  *  4. `device_open` opens a device by its id. All further objects belong to a device.
  *  5. `memory_allocate` returns memory of one of four kinds, `memory_map` the host's view of the
- *     three mapped kinds. hal pools memory: both are rare.
+ *     three mapped kinds, and of device memory where the device claims that. hal pools memory: both
+ *     are rare.
  *  6. `kernel_create` compiles a kernel from verified and legalised IR. hal keeps one kernel per
  *     content, and plugins may keep compiled code on disk by host->cache_store.
  *  7. `queue_create` makes a timeline: a counter that starts at 0 and is raised by batches.
@@ -165,6 +166,8 @@ extern "C" {
  *  max_group_items, max_group_size[0]  | 64
  *  max_grid[i]                         | 65535
  *  shared_bytes                        | 16384
+ *  max_vector_bytes                    | 4
+ *  storage_types, arithmetic_types     | I32, U32, F32
  *  bytes of scalars                    | HAL_IR_MAX_SCALAR_BYTES, 512
  *  waits of a batch, queues, commands  | no limit but memory */
 
@@ -633,10 +636,10 @@ typedef struct hal_plugin {
     /* Frees memory that no batch in flight names. */
     void (*memory_free)(hal_plugin_device *device, hal_plugin_memory *memory);
 
-    /* Returns the host's view of memory of a mapped kind. The pointer is valid until the
-     * memory is freed. Batches see what the host wrote before they were submitted,
-     * and the host sees what a batch wrote once it has waited for it: by itself, or by memory_flush
-     * and memory_invalidate. */
+    /* Returns the host's view of memory of a mapped kind, of devices with HAL_FEATURE_MAP_DEVICE
+     * also of the kind HAL_MEMORY_DEVICE. The pointer is valid until the memory is freed.
+     * Batches see what the host wrote before they were submitted, and the host sees what a batch
+     * wrote once it has waited for it: by itself, or by memory_flush and memory_invalidate. */
     hal_status (*memory_map)(hal_plugin_device *device, hal_plugin_memory *memory, void **pointer);
 
     /* Compiles a kernel, of any size that ir.h allows.
