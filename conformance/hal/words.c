@@ -181,10 +181,9 @@ static void native_code_fails(case_run *run, direct *d)
                   HAL_OK, "kernel_create_native of nonsense");
 }
 
-/* Types of handles that no driver has. */
-static void handles_fail(case_run *run, direct *d, hal_plugin_kernel *kernel)
+/* Types of handles that no driver has. `lacks`: the status, HAL_OK for any. */
+static void handles_fail(case_run *run, direct *d, hal_plugin_kernel *kernel, hal_status lacks)
 {
-    const hal_status lacks = HAL_ERROR_UNSUPPORTED;
     const hal_extension_native_queues *queues = d->native_queues;
     hal_plugin_queue *imported = NULL;
     uint64_t handle = 0;
@@ -380,7 +379,7 @@ static void words_of_extensions(case_run *run, const void *parameters)
     hal_plugin_kernel *kernel = kernel_make(run, d);
     direct_forget(d);
     native_code_fails(run, d);
-    handles_fail(run, d, kernel);
+    handles_fail(run, d, kernel, HAL_ERROR_UNSUPPORTED);
     reservations_fail(run, d);
     sharing_fails(run, d);
     fences_fail(run, d);
@@ -466,7 +465,7 @@ static void words_of_lost(case_run *run, const void *parameters)
     direct_forget(d);
     objects_of_lost(run, d);
     questions_of_lost(run, d, kernel);
-    handles_fail(run, d, kernel);
+    handles_fail(run, d, kernel, HAL_OK);
     reservations_fail(run, d);
     sharing_fails(run, d);
     fences_fail(run, d);
