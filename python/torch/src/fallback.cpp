@@ -42,16 +42,18 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, library)
     library.fallback(torch::CppFunction::makeFromBoxedFunction<&fall_back_without_reason>());
 }
 
-// PyTorch's generic kernels of these read the tensors' memory on the processor whatever their device is, or
-// call a kernel that only its own devices have.
-const char *const READ_BY_THE_PROCESSOR[] = {
-    "_grid_sampler_2d_cpu_fallback", "_grid_sampler_2d_cpu_fallback_backward", "conj_physical_"};
+// PyTorch's generic kernels of these read or write the tensors' memory on the processor whatever their device is,
+// or call a kernel that only its own devices have.
+const c10::OperatorName OF_THE_PROCESSOR[] = {{"aten::_grid_sampler_2d_cpu_fallback", ""},
+                                              {"aten::_grid_sampler_2d_cpu_fallback_backward", ""},
+                                              {"aten::conj_physical_", ""},
+                                              {"aten::range", "out_"}};
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
 {
-    for (const char *name : READ_BY_THE_PROCESSOR) {
-        if (c10::Dispatcher::singleton().findSchema({std::string("aten::") + name, ""})) {
-            library.impl(name,
+    for (const c10::OperatorName &op : OF_THE_PROCESSOR) {
+        if (c10::Dispatcher::singleton().findSchema(op)) {
+            library.impl(c10::toString(op).c_str(),
                          torch::CppFunction::makeFromBoxedFunction<&fall_back_without_reason>());
         }
     }

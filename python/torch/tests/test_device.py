@@ -128,6 +128,7 @@ def test_generic_kernels_that_know_the_processor_only():
     """PyTorch's generic kernels of these ask for one of a built-in device, or read the storage."""
     x, exponents = torch.tensor([1.5, -3, 0.25]), torch.tensor([2, -1, 2**40])
     assert torch.ldexp(x.to(DEVICE), exponents.to(DEVICE)).tolist() == [6, -1.5, float("inf")]
+    assert torch.ops.aten.range.out_(1, 4, out=torch.empty(4, device=DEVICE)).tolist() == [1, 2, 3, 4]
     image, grid = values(1, 2, 4, 5), values(1, 3, 2, 2)
     sample = torch.ops.aten._grid_sampler_2d_cpu_fallback
     assert sample(image.to(DEVICE), grid.to(DEVICE), 0, 0, True).cpu().equal(
