@@ -3,9 +3,11 @@
 #include <cstdlib>
 #include <mutex>
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/native/CPUFallback.h>
 
 #include "cell.h"
+#include "generator.h"
 
 namespace halyard
 {
@@ -42,12 +44,25 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, library)
     library.fallback(torch::CppFunction::makeFromBoxedFunction<&fall_back_without_reason>());
 }
 
+// The processor takes generators of its own: one with a seed that the device's generator draws.
+void replace_generators(torch::jit::Stack &stack, size_t argument_count)
+{
+    for (size_t i = stack.size() - argument_count; i < stack.size(); i++) {
+        if (stack[i].isGenerator() && stack[i].toGenerator().defined() &&
+            stack[i].toGenerator().device().type() == c10::DeviceType::PrivateUse1) {
+            const at::Generator own = stack[i].toGenerator();
+            stack[i] = at::detail::createCPUGenerator(next_key(own, own.device().index()).seed);
+        }
+    }
+}
+
 // PyTorch's generic kernels of these read or write the tensors' memory on the processor whatever their device is,
 // or call a kernel that only its own devices have.
 const c10::OperatorName OF_THE_PROCESSOR[] = {{"aten::_grid_sampler_2d_cpu_fallback", ""},
                                               {"aten::_grid_sampler_2d_cpu_fallback_backward", ""},
                                               {"aten::conj_physical_", ""},
-                                              {"aten::range", "out_"}};
+                                              {"aten::range", "out_"},
+                                              {"aten::_batch_norm_no_update", ""}};
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
 {
@@ -88,6 +103,7 @@ void fall_back(const c10::OperatorHandle &op, torch::jit::Stack *stack, const st
     const std::string name =
         full.overload_name.empty() ? full.name : full.name + "." + full.overload_name;
     note_fallback(name, reason);
+    replace_generators(*stack, op.schema().arguments().size());
     at::native::cpu_fallback(op, stack);
 }
 

@@ -8,6 +8,7 @@
 #include <ATen/ops/linalg_vander.h>
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/special_i0e.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/vander_native.h>
 #include <torch/library.h>
 
@@ -64,6 +65,12 @@ Tensor vander(const Tensor &x, std::optional<int64_t> count, bool is_increasing)
     return is_increasing ? powers : powers.flip(1);
 }
 
+// The processor's kernel does not find the shape of a copy of the target.
+Tensor &stack_into(at::TensorList tensors, int64_t axis, Tensor &out)
+{
+    return at::stack_out(out, tensors, axis);
+}
+
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, library)
 {
     library.impl("vander", vander);
@@ -72,6 +79,7 @@ TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, library)
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
 {
     library.impl("vander", vander);
+    library.impl("_stack.out", stack_into);
     library.impl("kaiser_window", kaiser_window<>);
     library.impl("kaiser_window.periodic", kaiser_window<bool>);
     library.impl("kaiser_window.beta", kaiser_window<bool, double>);

@@ -305,10 +305,10 @@ Results extreme(const Call &c) {
 }
 
 Results replace_nan(const Call &c) {
-  const Array x = c[0];
-  if (!hal_type_is_float(x.type())) {
-    return {x};
+  if (!hal_type_is_float(type_of(c.tensor(0).scalar_type()))) {
+    return {c.plain(0)}; // whose common type with the new values may be a float
   }
+  const Array x = c[0];
   double highest = 3.4028234663852886e38;
   switch (c.common()) {
   case HAL_TYPE_F64:

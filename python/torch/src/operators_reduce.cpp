@@ -226,9 +226,9 @@ Array norm_of(const Call &c, const Array &x) {
 }
 
 Results vector_norm(const Call &c) {
-  const hal_type type = type_of(
-      c.count() > 4 ? c.dtype_or(4, c.tensor(0).scalar_type())
-                    : c.tensor(0).scalar_type());
+  // Of norm.out argument 4 is the tensor that it writes.
+  const bool has_type = c.count() > 4 && c.has(4) && !c.value(4).isTensor();
+  const hal_type type = type_of(has_type ? c.value(4).toScalarType() : c.tensor(0).scalar_type());
   if (!hal_type_is_float(c.common()) || !hal_type_is_float(type)) {
     throw Unsupported("a norm of another type");
   }

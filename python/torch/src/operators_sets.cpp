@@ -121,10 +121,12 @@ Results mode(const Call &c)
     const Array counts = sum_of(cast(same, HAL_TYPE_I32), last + 1);
     const Array most = reduce(OPS_REDUCE_MAX, counts, last, true);
     const Array largest = reduce(OPS_REDUCE_MAX, rows, last, true);
-    const Array value = reduce(OPS_REDUCE_MIN, where(equal(counts, most), rows, largest), last, true);
+    const Array value =
+        reduce(OPS_REDUCE_MIN, where(equal(counts, most), rows, largest), last, true);
     const Array places = numbers(c.context(), HAL_TYPE_I32, n);
-    const Array index =
-        reduce(OPS_REDUCE_MAX, where(equal(rows, value), places, -1.0), last, true);
+    const Array both_nan = both(not_equal(rows, rows), not_equal(value, value));
+    const Array index = reduce(
+        OPS_REDUCE_MAX, where(either(equal(rows, value), both_nan), places, -1.0), last, true);
     Shape result(c.tensor(0).sizes());
     if (!result.empty()) {
         result[(size_t)axis] = 1;
@@ -195,10 +197,10 @@ Results repeat_places(const Call &c) // repeats, output_size
         return {repeats};
     }
     const Array ends(ops_array_scan(OPS_SCAN_SUM, 0, repeats));
-    const int64_t total = c.has(1) ? c.integer(1)
-                                   : read_number<int64_t>(cast(sum_of(repeats, 0), HAL_TYPE_I64));
-    const bool is_negative = read_number<int32_t>(
-        cast(reduce(OPS_REDUCE_MIN, repeats, 0, false), HAL_TYPE_I32)) < 0;
+    const int64_t total =
+        c.has(1) ? c.integer(1) : read_number<int64_t>(cast(sum_of(repeats, 0), HAL_TYPE_I64));
+    const bool is_negative =
+        read_number<int32_t>(cast(reduce(OPS_REDUCE_MIN, repeats, 0, false), HAL_TYPE_I32)) < 0;
     TORCH_CHECK(!is_negative, "repeats can not be negative");
     const Array places = numbers(c.context(), repeats.type(), total);
     if (total == 0) {

@@ -138,3 +138,37 @@ def test_gradient_of_vander(strict):
     x = torch.tensor([0.5, 0.75, 1.25], device=DEVICE, requires_grad=True)
     torch.vander(x).sum().backward()
     assert x.grad.tolist() == [2, 2.5, 3.5]
+
+
+def test_generators_of_operators_that_fall_back():
+    """The processor draws from a generator with a seed of the device's."""
+    def draws(seed):
+        generator = torch.Generator(DEVICE).manual_seed(seed)
+        return torch.cat([torch.empty(3, device=DEVICE).cauchy_(generator=generator).cpu() for _ in range(2)])
+    first = draws(3)
+    assert first.equal(draws(3)) and not first.equal(draws(4)) and not first[:3].equal(first[3:])
+    order = torch.randperm(5, generator=torch.Generator(DEVICE), device=DEVICE, dtype=torch.float32)
+    assert order.sort()[0].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_places_of_nan_in_mode(strict):
+    values, places = torch.mode(torch.tensor([[float("nan"), 1, float("nan")], [1, 1, 2]], device=DEVICE), 1)
+    assert values[0].isnan().item() and places[0].item() in (0, 2) and places[1].item() == 1
+
+
+def test_targets_of_norms_and_stacks(strict):
+    x = floats(2, 3)
+    ours = x.to(DEVICE)
+    for name, arguments in (("norm", (2, [1], False)), ("frobenius_norm", ([1], False))):
+        out = torch.empty(2, device=DEVICE)
+        getattr(torch.ops.aten, name).out(ours, *arguments, out=out)
+        torch.testing.assert_close(out.cpu(), x.norm(dim=1))
+    out = torch.empty(2, 2, 3, device=DEVICE)
+    torch.ops.aten._stack.out([ours, ours], 0, out=out)
+    assert out.cpu().equal(torch.stack([x, x]))
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int32])
+def test_numbers_in_place_of_nan_keep_the_type(dtype, strict):
+    x = torch.tensor([1, 0, 1], dtype=dtype, device=DEVICE)
+    assert torch.nan_to_num(x, 0.5).dtype == dtype and x.clone().nan_to_num_(0.5, 1.0, -1.0).tolist() == x.tolist()
