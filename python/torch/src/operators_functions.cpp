@@ -357,16 +357,22 @@ Array scaled_i1(const Array &m)
     return where(less(m, 8), m * expansion(I1E_TO_8, minimum(m, 8) / 4 - 1), far);
 }
 
+// exp(m) times a scaled function, which at infinity is 0 times infinity: there the limit is x.
+Array without_scale(const Array &x, const Array &m, const Array &value)
+{
+    return where(equal(m, INFINITE), x, exp_of(m) * value);
+}
+
 Results modified_i0(const Call &c, bool is_scaled)
 {
     const Array m = magnitude(c[0]), value = scaled_i0(m);
-    return {is_scaled ? value : exp_of(m) * value};
+    return {is_scaled ? value : without_scale(m, m, value)};
 }
 
 Results modified_i1(const Call &c, bool is_scaled)
 {
     const Array x = c[0], m = magnitude(x), value = with_sign_of(x, scaled_i1(m));
-    return {is_scaled ? value : exp_of(m) * value};
+    return {is_scaled ? value : without_scale(x, m, value)};
 }
 
 // K0 or K1 with or without the factor exp(x).

@@ -172,3 +172,11 @@ def test_targets_of_norms_and_stacks(strict):
 def test_numbers_in_place_of_nan_keep_the_type(dtype, strict):
     x = torch.tensor([1, 0, 1], dtype=dtype, device=DEVICE)
     assert torch.nan_to_num(x, 0.5).dtype == dtype and x.clone().nan_to_num_(0.5, 1.0, -1.0).tolist() == x.tolist()
+
+
+def test_bessel_functions_at_infinity(strict):
+    """PyTorch's processor has NaN there."""
+    x = torch.tensor([float("-inf"), float("inf"), 100.0, 1.0], device=DEVICE)
+    inf = float("inf")
+    assert torch.special.i0(x).tolist()[:3] == [inf, inf, inf] and torch.special.i1(x).tolist()[:3] == [-inf, inf, inf]
+    assert torch.special.i0(x)[3].item() == pytest.approx(1.2660659)
