@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/_reshape_from_tensor_native.h>
 #include <ATen/ops/flip.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/kaiser_window.h>
@@ -71,14 +72,22 @@ Tensor &stack_into(at::TensorList tensors, int64_t axis, Tensor &out)
     return at::stack_out(out, tensors, axis);
 }
 
+// PyTorch's way reads the shape in the memory of its tensor.
+Tensor reshape_from_tensor(const Tensor &x, const Tensor &shape)
+{
+    return at::native::_reshape_from_tensor(x, shape.cpu());
+}
+
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, library)
 {
     library.impl("vander", vander);
+    library.impl("_reshape_from_tensor", reshape_from_tensor);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
 {
     library.impl("vander", vander);
+    library.impl("_reshape_from_tensor", reshape_from_tensor);
     library.impl("_stack.out", stack_into);
     library.impl("kaiser_window", kaiser_window<>);
     library.impl("kaiser_window.periodic", kaiser_window<bool>);

@@ -129,6 +129,8 @@ def test_generic_kernels_that_know_the_processor_only():
     x, exponents = torch.tensor([1.5, -3, 0.25]), torch.tensor([2, -1, 2**40])
     assert torch.ldexp(x.to(DEVICE), exponents.to(DEVICE)).tolist() == [6, -1.5, float("inf")]
     assert torch.ops.aten.range.out_(1, 4, out=torch.empty(4, device=DEVICE)).tolist() == [1, 2, 3, 4]
+    shape = torch.tensor([3, 1], device=DEVICE)
+    assert torch.ops.aten._reshape_from_tensor(x.to(DEVICE), shape).tolist() == x.view(3, 1).tolist()
     image, grid = values(1, 2, 4, 5), values(1, 3, 2, 2)
     sample = torch.ops.aten._grid_sampler_2d_cpu_fallback
     assert sample(image.to(DEVICE), grid.to(DEVICE), 0, 0, True).cpu().equal(
