@@ -75,7 +75,7 @@ Results entropy(const Call &c) // -x log x
 Results angle(const Call &c)
 {
     const Array x = c[0];
-    return {where(unary(OPS_IS_NAN, x), x, where(less(x, 0), PI, x * 0))};
+    return {where(unary(OPS_IS_NAN, x), x, where(less(x, 0), PI, scalar_like(x, 0)))};
 }
 
 // The scale is applied as PyTorch does it, so that halves round the same way.
@@ -285,7 +285,8 @@ Results median(const Call &c) // of all elements; NaN if any is
     if (!hal_type_is_float(x.type())) {
         return {middle};
     }
-    return {middle + reduce(OPS_REDUCE_MAX, x, 0, false) * 0}; // NaN is the maximum then
+    const Array most = reduce(OPS_REDUCE_MAX, x, 0, false); // NaN if any is
+    return {where(unary(OPS_IS_NAN, most), most, middle)};
 }
 
 // ---- Distances ----

@@ -180,3 +180,13 @@ def test_bessel_functions_at_infinity(strict):
     inf = float("inf")
     assert torch.special.i0(x).tolist()[:3] == [inf, inf, inf] and torch.special.i1(x).tolist()[:3] == [-inf, inf, inf]
     assert torch.special.i0(x)[3].item() == pytest.approx(1.2660659)
+
+
+def test_infinities_are_no_nan(strict):
+    """Formulas that made a zero of x by x * 0 gave NaN for an infinite x."""
+    inf = float("inf")
+    x = torch.tensor([1, inf, 3, -inf])
+    ours = x.to(DEVICE)
+    assert torch.median(ours).item() == 1 and torch.median(torch.cat([ours, ours[:1] * float("nan")])).isnan().item()
+    assert torch.angle(ours).cpu().equal(torch.angle(x))
+    assert torch.frexp(ours)[0].cpu().equal(torch.frexp(x)[0]) and torch.frexp(ours)[1].tolist()[1::2] == [0, 0]
