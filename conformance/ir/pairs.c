@@ -3,11 +3,12 @@
  * contracted with its neighbour, left out or turned into another one. */
 #include "case/cases.h"
 #include "case/cover.h"
+#include "case/provoke.h"
 #include "ir/fixture.h"
 
 #include <math.h>
 
-enum { COUNT = 256, VALUES = 3, MOST_OUTPUTS = 512 };
+enum { COUNT = 256, VALUES = 3, MOST_OUTPUTS = 512, MOST_SANITIZED = 48 };
 
 /* A value that is built for the device and computed on the host by the same steps. */
 typedef struct term {
@@ -28,6 +29,7 @@ typedef struct results {
     term values[MOST_OUTPUTS], bools[MOST_OUTPUTS];
     uint32_t value_count, bool_count;
     bool is_brief; /* fewer of them: compilers of drivers take seconds for all */
+    uint32_t most; /* of each; with the checks of HAL_SANITIZE such a compiler takes minutes */
 } results;
 
 /* Operations that compilers join with others. */
@@ -101,10 +103,10 @@ static term constant(term like, hal_type type, double number)
 
 static void result_add(results *r, term made)
 {
-    if (made.type == HAL_TYPE_BOOL && r->bool_count < MOST_OUTPUTS) {
-        r->bools[r->bool_count++] = made;
-    } else if (r->value_count < MOST_OUTPUTS) {
-        r->values[r->value_count++] = made;
+    term *const to = made.type == HAL_TYPE_BOOL ? r->bools : r->values;
+    uint32_t *const count = made.type == HAL_TYPE_BOOL ? &r->bool_count : &r->value_count;
+    if (*count < r->most) {
+        to[(*count)++] = made;
     }
 }
 
@@ -205,7 +207,8 @@ static void results_make(results *r, const pair_case *tested, const term x[VALUE
     const bool is_long = r->is_brief && tested->first == HAL_IR_REM;
     const term other = is_long ? made : apply(tested->first, (term[]){x[0], x[2], x[1]});
     for (uint32_t second = HAL_IR_ADD; second < HAL_IR_OPCODE_COUNT; second++) {
-        if (second == HAL_IR_SELECT || !is_tested(r->run, second, type)) {
+        if (second == HAL_IR_SELECT || !is_tested(r->run, second, type) ||
+            r->value_count == r->most) {
             continue;
         }
         const bool is_some = !r->is_brief || is_joined(second);
@@ -294,6 +297,8 @@ static void run_pair(case_run *run, const void *parameters)
     results *item = case_allocate(run, 1, sizeof *item);
     kernel->run = item->run = run;
     kernel->is_brief = item->is_brief = case_has_compiler(run);
+    kernel->most = item->most =
+        kernel->is_brief && provoke_is_sanitized() ? MOST_SANITIZED : MOST_OUTPUTS;
     hal_ir_builder *b = ir_begin(run, "pair");
     const hal_ir_memory_id in = hal_ir_binding(b, "x", type, HAL_ACCESS_READ);
     const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_WRITE);
@@ -337,7 +342,9 @@ static void run_pair(case_run *run, const void *parameters)
                                zone_create(run, (uint64_t)(bools + 1) * COUNT, NULL)};
     ir_run(run, b, COUNT / group, zones, 3, NULL, 0);
     outputs_check(run, &zones[1], type, expected, values);
-    outputs_check(run, &zones[2], HAL_TYPE_BOOL, truth, bools);
+    if (bools > 0) {
+        outputs_check(run, &zones[2], HAL_TYPE_BOOL, truth, bools);
+    }
 }
 
 /* Functions and their inverses are no identity where the first result has no number, or no number
