@@ -22,7 +22,8 @@ JOINED = {
 }
 STAYED = "__libc_start_main"
 SYMBOL = re.compile(r"\d+: (?P<value>[0-9a-f]+) +(?P<size>\w+) (?P<type>FUNC|IFUNC|OBJECT|NOTYPE) +"
-                    r"(GLOBAL|WEAK) +DEFAULT +\d+ (?P<name>\w+)(?P<at>@@?)GLIBC_(?P<version>[\d.]+)")
+                    r"(?P<binding>GLOBAL|WEAK) +DEFAULT +\d+ (?P<name>\w+)(?P<at>@@?)"
+                    r"GLIBC_(?P<version>[\d.]+)")
 
 
 def number(version):
@@ -30,8 +31,9 @@ def number(version):
 
 
 def read(path, newest):
-    """The symbols of a library that are not newer: name -> (version, is a variable, address, size); and
-    the names of those that have newer versions as well. Symbols for old programs only are left out."""
+    """The symbols of a library that are not newer: name -> (version, is a variable, address, size,
+    binding); and the names of those that have newer versions as well. Symbols for old programs only are
+    left out."""
     text = subprocess.run(["readelf", "-W", "--dyn-syms", path], capture_output=True, text=True,
                           check=True).stdout
     symbols, renewed, linked = {}, set(), set()
@@ -43,20 +45,21 @@ def read(path, newest):
             renewed.add(name)
         elif name not in symbols or version > symbols[name][0]:
             symbols[name] = (version, found["type"] == "OBJECT", int(found["value"], 16),
-                             int(found["size"], 0))
+                             int(found["size"], 0), found["binding"])
     return {name: symbols[name] for name in symbols.keys() & linked}, renewed
 
 
 def write(folder, compiler, library, symbols):
-    """A library of the symbols, and the script for -l. Names of a variable keep one address, as a
-    program that copies the variable needs them all."""
+    """A library of the symbols, and the script for -l. Names of a variable keep one address and are weak
+    but one: of a program that copies the variable (environ), the linker then lets it have them all."""
     lines, nodes, last = [".data"], {}, None
-    for name, (version, is_variable, address, size) in sorted(
+    for name, (version, is_variable, address, size, binding) in sorted(
             symbols.items(), key=lambda item: (item[1][1:], item[0])):
         if is_variable and last != address:
             lines += [".zero 4096"]
             last = address
-        lines += [f".globl {name}", f".type {name},%{'object' if is_variable else 'function'}",
+        lines += [f".{'weak' if binding == 'WEAK' else 'globl'} {name}",
+                  f".type {name},%{'object' if is_variable else 'function'}",
                   f".size {name},{size}", f"{name}:"]
         nodes.setdefault(version, []).append(name)
     lines += [".zero 4096", '.section .note.GNU-stack,"",%progbits', ""]
@@ -99,7 +102,6 @@ def main():
     others = " ".join(f'"{folder / name}"' for name in [*JOINED, loader])
     (folder / "libc.so").write_text(f'GROUP("{folder / "libc.so.6"}" "{archive}" '
                                     f'"{place("libc_nonshared.a")}" AS_NEEDED({others}))\n')
-
 
 
 if __name__ == "__main__":
