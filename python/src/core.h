@@ -13,7 +13,8 @@ typedef struct context_object {
     PyObject_HEAD hal_device *device;
     hal_queue *queue;
     ops_context *ops;
-    PyObject *owner; /* the halyard.Device, or null */
+    PyObject *owner;   /* the halyard.Device, or null */
+    bool is_recording; /* a graph */
 } context_object;
 
 /* A reference to an array. Assignment to elements replaces `array`. That of complex numbers has a

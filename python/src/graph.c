@@ -97,6 +97,7 @@ static PyObject *graph_begin(PyObject *module, PyObject *arguments)
     if (status != HAL_OK) {
         return core_raise(status);
     }
+    context->is_recording = true;
     Py_RETURN_NONE;
 }
 
@@ -116,6 +117,7 @@ static PyObject *graph_end(PyObject *module, PyObject *arguments)
     const hal_status status =
         ops_graph_end(context->ops, from, output_count < 0 ? 0 : (uint32_t)input_count, to,
                       output_count < 0 ? 0 : (uint32_t)output_count, &graph);
+    context->is_recording = false;
     if (output_count < 0) { /* the recording is dropped */
         ops_graph_destroy(graph);
         return NULL;

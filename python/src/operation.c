@@ -193,6 +193,26 @@ static PyObject *operation_from_list(PyObject *module, PyObject *arguments)
     return made;
 }
 
+/* Both parts of a complex number, as a row. Within a recording the host writes no elements. */
+static ops_array *complex_row(context_object *context, int dtype, PyObject *number)
+{
+    const hal_type type = core_part_type(dtype);
+    const int64_t two = 2;
+    char element[16];
+    if (!core_number_store(dtype, number, element)) {
+        return NULL;
+    }
+    if (!context->is_recording) {
+        return ops_array_from_host(context->ops, type, 1, &two, element);
+    }
+    ops_array *re = ops_array_full(context->ops, type, 0, NULL, PyComplex_RealAsDouble(number));
+    ops_array *im = ops_array_full(context->ops, type, 0, NULL, PyComplex_ImagAsDouble(number));
+    ops_array *made = re && im ? ops_complex_join(re, im) : NULL;
+    ops_array_release(re);
+    ops_array_release(im);
+    return made;
+}
+
 static PyObject *operation_full(PyObject *module, PyObject *arguments)
 {
     (void)module;
@@ -209,15 +229,10 @@ static PyObject *operation_full(PyObject *module, PyObject *arguments)
                                 : core_wrap(context, ops_array_full(context->ops, (hal_type)dtype,
                                                                     (uint32_t)rank, shape, value));
     }
-    const int64_t two = 2;
-    char element[16];
-    if (!core_number_store(dtype, number, element)) {
-        return NULL;
-    }
-    ops_array *one = ops_array_from_host(context->ops, core_part_type(dtype), 1, &two, element);
+    ops_array *one = complex_row(context, dtype, number);
     ops_array *made = one ? ops_array_broadcast(one, (uint32_t)rank, shape) : NULL;
     ops_array_release(one);
-    return core_wrap_parts(context, made, true);
+    return PyErr_Occurred() ? NULL : core_wrap_parts(context, made, true);
 }
 
 static PyObject *operation_iota(PyObject *module, PyObject *arguments)

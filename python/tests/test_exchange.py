@@ -40,7 +40,7 @@ def counted(device, *names):
     return [memory[name] for name in names]
 
 
-def test_memory_of_producers_is_shared_on_the_processor():
+def test_memory_of_producers_is_shared_on_the_processor(settled):
     with hx.Device("cpu") as device:
         for name in DTYPES:
             a = (numpy.arange(60).reshape(3, 4, 5) % 7).astype(name)
@@ -75,7 +75,7 @@ def test_shared_memory_is_seen_and_never_written():
         assert copies[0][0] == 12 and copies[1][0] == 12
 
 
-def test_shared_memory_is_kept_and_released():
+def test_shared_memory_is_kept_and_released(settled):
     import weakref
     with hx.Device("cpu") as device:
         def exchange(before):
@@ -114,8 +114,7 @@ def test_copy_false_raises_where_a_copy_is_needed():
             hx.from_dlpack(raw, copy=False)
 
 
-def test_exports_keep_and_release_memory():
-    gc.collect()
+def test_exports_keep_and_release_memory(settled):
     with hx.Device("cpu") as device:
         before = device.memory()["in_use_bytes"], device.statistics()["arrays"]
         x = hx.asarray(numpy.ones(1000, numpy.float32))
@@ -128,6 +127,7 @@ def test_exports_keep_and_release_memory():
         del held, capsule, legacy
         for _ in range(1000):
             numpy.from_dlpack(hx.from_dlpack(numpy.ones(1000, numpy.float32)))
+        device.synchronize()
         gc.collect()
         assert (device.memory()["in_use_bytes"], device.statistics()["arrays"]) == before
 
@@ -159,7 +159,7 @@ def resident_kilobytes():
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
 
 
-def test_a_million_arrays_leave_nothing():
+def test_a_million_arrays_leave_nothing(settled):
     with hx.Device("cpu") as device:
         x = hx.ones(1024)
 
@@ -228,7 +228,7 @@ def exchange_table():
     return Table.from_address(pointer(capsule, b"dlpack_exchange_api"))
 
 
-def test_the_c_exchange_table_shares_memory_both_ways():
+def test_the_c_exchange_table_shares_memory_both_ways(settled):
     table = exchange_table()
     assert (table.major, table.minor) == (1, 3)
     with hx.Device("cpu") as device:

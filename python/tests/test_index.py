@@ -70,7 +70,7 @@ def test_arrays_next_to_slices():
     assert x[:0, [1, 2]].shape == (0, 2) and hx.zeros((2, 0, 4))[:, :, [1]].shape == (2, 0, 1)
 
 
-def test_loop_of_assignments_writes_in_place():
+def test_loop_of_assignments_writes_in_place(settled):
     with hx.Device("cpu") as device:
         x = hx.zeros((1000, 1000))
         x[0] = 0.0
