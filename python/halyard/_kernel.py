@@ -168,7 +168,6 @@ class Variable:
 
 
 _checks = "HAL_SANITIZE" in _os.environ  # findings name the lines of kernels
-_package = _os.path.dirname(__file__)
 _files = {}  # names of files, which hal keeps until the process ends
 
 
@@ -176,9 +175,9 @@ def _position():
     """The file and the line of the innermost frame outside of the package."""
     frame = _sys._getframe(1)
     while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(_package) and file != _contextlib.__file__:
-            name = _os.path.basename(file)
+        module = frame.f_globals.get("__name__") or ""
+        if module != "contextlib" and module.partition(".")[0] != __package__:
+            name = _os.path.basename(frame.f_code.co_filename)
             return _files.setdefault(name, _ctypes.c_char_p(name.encode())), frame.f_lineno
         frame = frame.f_back
     return None, 0

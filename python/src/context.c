@@ -41,11 +41,16 @@ bool core_wait(context_object *context)
     return status == HAL_OK;
 }
 
-/* Whether a file is one of the package's. */
-static bool file_is_own(const char *file)
+/* Whether a frame is of a module of the package. */
+static bool frame_is_own(PyObject *frame)
 {
-    const char *at = strstr(file, "/halyard/");
-    return at && (at[9] == '_' || strcmp(at + 9, "linalg.py") == 0);
+    PyObject *globals = PyObject_GetAttrString(frame, "f_globals");
+    PyObject *name = globals ? PyMapping_GetItemString(globals, "__name__") : NULL;
+    const char *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    const bool is_own = text && strncmp(text, "halyard.", strlen("halyard.")) == 0;
+    Py_XDECREF(name);
+    Py_XDECREF(globals);
+    return is_own;
 }
 
 /* The innermost frame outside of the package. The text belongs to the frame's code. */
@@ -59,7 +64,7 @@ static ops_site frame_site(void *user)
         PyObject *code = (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
         PyObject *name = PyObject_GetAttrString(code, "co_filename");
         const char *file = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
-        if (file && !file_is_own(file)) {
+        if (file && !frame_is_own(frame)) {
             site = (ops_site){file, (uint32_t)PyFrame_GetLineNumber((PyFrameObject *)frame)};
         }
         Py_XDECREF(name);
