@@ -86,9 +86,9 @@ static bool words_are_known(const char *text, const char *const *names, int coun
 
 static bool read_types(const char *text, void *options)
 {
-    static const char *const names[] = {"f32", "f64", "f16", "bf16", "i8", "u8"};
+    static const char *const names[] = {"f32", "f64", "f16", "bf16", "f8_e4m3", "i8", "u8"};
     ((bench_options *)options)->types = text;
-    return words_are_known(text, names, 6);
+    return words_are_known(text, names, 7);
 }
 
 static bool read_cases(const char *text, void *options)
@@ -302,7 +302,7 @@ static const command_option rows[] = {
      .read = read_sizes},
     {.name = "type",
      .argument = "LIST",
-     .help = "with commas: f32, f64, f16, bf16, of gemm also i8, u8 (f32)",
+     .help = "with commas: f32, f64, f16, bf16, of gemm also f8_e4m3, i8, u8 (f32)",
      .kind = COMMAND_CALL,
      .read = read_types},
     {.name = "impl",

@@ -1,6 +1,7 @@
 /* Rows of results, and helpers of all suites. */
 #include "harness/bench.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,22 @@ static uint16_t half_bits(float value)
     memcpy(&bits, &value, sizeof bits);
     const uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
     return (uint16_t)(size < 0x38800000 ? sign : sign | (size - 0x38000000) >> 13);
+}
+
+/* E4M3 of a float below 2^8, cut. */
+static uint8_t byte_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint32_t sign = bits >> 24 & 0x80, size = bits & 0x7fffffff;
+    return (uint8_t)(size < 0x3c800000 ? sign : sign | (size - 0x3c000000) >> 20);
+}
+
+static double byte_value(uint8_t bits)
+{
+    const int exponent = bits >> 3 & 15, fraction = bits & 7;
+    const double size = exponent == 0 ? ldexp(fraction, -9) : ldexp(8 + fraction, exponent - 10);
+    return (bits & 0x80) != 0 ? -size : size;
 }
 
 static float half_value(uint16_t bits)
@@ -153,6 +170,9 @@ void bench_random(hal_type type, void *elements, size_t count, uint64_t seed)
         case HAL_TYPE_U8:
             ((uint8_t *)elements)[i] = (uint8_t)(int32_t)(256 * value);
             break;
+        case HAL_TYPE_F8_E4M3:
+            ((uint8_t *)elements)[i] = byte_bits(single);
+            break;
         default:
             ((float *)elements)[i] = single;
         }
@@ -172,6 +192,8 @@ double bench_value(hal_type type, const void *elements, size_t index)
         memcpy(&value, &bits, sizeof value);
         return (double)value;
     }
+    case HAL_TYPE_F8_E4M3:
+        return byte_value(((const uint8_t *)elements)[index]);
     case HAL_TYPE_I8:
         return ((const int8_t *)elements)[index];
     case HAL_TYPE_U8:

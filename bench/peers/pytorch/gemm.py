@@ -4,8 +4,9 @@
     hal-bench gemm --device cpu --random 100 --json gemm.json
     python3 bench/peers/pytorch/gemm.py --device cpu --rows gemm.json --json torch.json
 
-Each product is torch.mm, of bytes torch._int_mm, of operands stored as hal-bench stores them, with
-a result that exists.
+Each product is torch.mm, of i8 torch._int_mm, of f8_e4m3 torch._scaled_mm with sums in F32, of
+operands stored as hal-bench stores them, with a result that exists. Products that PyTorch refuses
+are left out.
 """
 import argparse
 import json
@@ -16,14 +17,18 @@ import torch
 from sequential import Bench
 
 TYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16,
-         "i8": torch.int8}
+         "i8": torch.int8, "f8_e4m3": torch.float8_e4m3fn}
+RESULTS = {torch.int8: torch.int32, torch.float8_e4m3fn: torch.float32}
 
 
 def operand(bench, dtype, rows, columns, is_transposed):
     shape = (columns, rows) if is_transposed else (rows, columns)
-    memory = (torch.randint(-128, 128, shape, device=bench.device, dtype=dtype)
-              if dtype == torch.int8 else
-              torch.rand(shape, device=bench.device, dtype=dtype) - 0.5)
+    if dtype == torch.int8:
+        memory = torch.randint(-128, 128, shape, device=bench.device, dtype=dtype)
+    elif dtype == torch.float8_e4m3fn:
+        memory = (torch.rand(shape, device=bench.device) - 0.5).to(dtype)
+    else:
+        memory = torch.rand(shape, device=bench.device, dtype=dtype) - 0.5
     return memory.t() if is_transposed else memory
 
 
@@ -32,10 +37,20 @@ def measure(bench, row):
     dtype, m, n, k = TYPES[row["type"]], row["m"], row["n"], row["k"]
     a = operand(bench, dtype, m, k, layout[0][0] == "t")
     b = operand(bench, dtype, k, n, layout[0][1] == "t")
-    multiply = torch._int_mm if dtype == torch.int8 else torch.mm
-    c = torch.empty((m, n), device=bench.device,
-                    dtype=torch.int32 if dtype == torch.int8 else dtype)
+    c = torch.empty((m, n), device=bench.device, dtype=RESULTS.get(dtype, dtype))
+    one = torch.ones((), device=bench.device)
+
+    def scaled(a, b, out):
+        torch._scaled_mm(a, b, one, one, out_dtype=out.dtype, out=out)
+
+    multiply = {torch.int8: torch._int_mm, torch.float8_e4m3fn: scaled}.get(dtype, torch.mm)
+    try:
+        multiply(a, b, out=c)
+    except RuntimeError as error:
+        print(f"{row['case']:36} refused: {str(error).splitlines()[0]}", flush=True)
+        return False
     bench.add(row["case"], "torch_eager", lambda: multiply(a, b, out=c), 1)
+    return True
 
 
 def main():
@@ -50,8 +65,7 @@ def main():
     with open(options.rows, encoding="utf-8") as file:
         rows = json.load(file)["rows"]
     bench = Bench(options)
-    for row in rows:
-        measure(bench, row)
+    rows = [row for row in rows if measure(bench, row)]
     ratios = sorted((theirs["min_us"] / ours["min_us"], ours["case"], ours["type"])
                     for ours, theirs in zip(rows, bench.rows))
     for ratio, case, kind in ratios:

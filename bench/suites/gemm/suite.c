@@ -322,7 +322,7 @@ static void run_classes(const gemm_product *shape, peer *peers, int peer_count)
                                            .precision = options->precision,
                                            .levels = options->levels,
                                            .impl = options->impl};
-            if (options->epilogue && !hal_type_is_integer(p.type)) {
+            if (options->epilogue && hal_type_size(p.type) > 1) {
                 classes[count] = classes[count - 1];
                 classes[count++].has_epilogue = true;
             }
@@ -365,8 +365,8 @@ static bool product_get(const bench_options *options, int index, uint64_t *state
 
 void suite_gemm(bench_state *bench)
 {
-    static const hal_type types[] = {HAL_TYPE_F32,  HAL_TYPE_F64, HAL_TYPE_F16,
-                                     HAL_TYPE_BF16, HAL_TYPE_I8,  HAL_TYPE_U8};
+    static const hal_type types[] = {HAL_TYPE_F32,     HAL_TYPE_F64, HAL_TYPE_F16, HAL_TYPE_BF16,
+                                     HAL_TYPE_F8_E4M3, HAL_TYPE_I8,  HAL_TYPE_U8};
     const bench_options *options = &bench->options;
     const uint64_t seed = bench_seed_of(options);
     peer peers[BENCH_MAX_PEERS];
