@@ -304,8 +304,10 @@ static hal_status way_estimate(ops_context *context, const ops_product *product,
     }
     way->ns += copied_ns;
     const bool is_slower = portable_ns > 0 && portable_ns <= way->ns;
-    const bool is_excluded = way->copied && p.precision == HAL_GEMM_STRICT &&
-                             !tuning->copies_strict && p.options->impl != OPS_GEMM_NATIVE;
+    const bool is_strict =
+        p.precision == HAL_GEMM_STRICT && hal_type_is_float(p.accumulator); /* no matrix units */
+    const bool is_excluded =
+        way->copied && is_strict && !tuning->copies_strict && p.options->impl != OPS_GEMM_NATIVE;
     return is_slower || is_excluded
                ? product_decline(
                      &p, plan, "a shape that the portable kernel multiplies more slowly", "another")

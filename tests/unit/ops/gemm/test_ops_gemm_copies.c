@@ -279,6 +279,26 @@ static void estimates_decide(void **state)
     }
 }
 
+/* Where strict products are never copied, as the portable kernel is as fast, those of integers are:
+ * plugins have units for them, and sums are exact. */
+static void strict_integers_are_copied(void **state)
+{
+    const hal_type types[][2] = {{HAL_TYPE_F32, HAL_TYPE_F32}, {HAL_TYPE_I8, HAL_TYPE_I32}};
+    const bool has_integers = test_context->info->features & HAL_FEATURE_INTEGER_PRODUCTS;
+    ops_gemm_tuning *tuning = &test_tune(test_context)->gemm;
+    const bool copies_strict = tuning->copies_strict;
+    tuning->copies_strict = false;
+    estimate_ns = 1e-3;
+    for (int i = 0; i < (has_integers ? 2 : 1); i++) {
+        product p = make(types[i][0], types[i][1], 1, 501, 503, 517, PLAIN, PLAIN, PLAIN);
+        align(&p);
+        expect_words(&p, i ? ", both copied" : "portable");
+        release(&p);
+    }
+    estimate_ns = 0;
+    tuning->copies_strict = copies_strict;
+}
+
 /* Without memory for the copies the portable kernel, which needs none, multiplies. */
 static void without_memory_the_portable_kernel_multiplies(void **state)
 {
@@ -416,6 +436,7 @@ int main(void)
         cmocka_unit_test(prepared_lines_are_aligned),
         cmocka_unit_test(long_lines_fill_cache_lines),
         cmocka_unit_test(plans_of_arrays_have_the_copies),
+        cmocka_unit_test(strict_integers_are_copied),
         cmocka_unit_test(estimates_decide), /* the last one: it leaves memory in the pool */
     };
     return cmocka_run_group_tests(tests, open_lines_context, close_lines_context);
