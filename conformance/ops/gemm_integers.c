@@ -1,15 +1,18 @@
 /* gemm_integers.c: products of integers of every width and layout, of all their numbers. Each is
  * right in every bit: sums wrap. */
+#include <math.h>
 #include <stdio.h>
 
 #include "case/cases.h"
 #include "ops/fixture.h"
 
 typedef struct integer_case {
-    hal_type type, type_c; /* F32: dequantised by the epilogue */
+    hal_type type, type_c; /* floats: dequantised by the epilogue */
     int m, n, k, batch;
     operand_layout a, b, c;
     int alpha, beta;
+    ops_gemm_impl impl;
+    bool scaled; /* the epilogue has factors of rows and columns */
 } integer_case;
 
 static const int sizes[][4] = {/* m, n, k, batch */
@@ -31,6 +34,17 @@ static uint64_t element(const operand *o, size_t index)
     return (uint64_t)number_signed(o->type, number_load(o->type, o->elements, index));
 }
 
+/* Powers of two, so that no product is rounded. */
+static double factor_of(int axis, size_t index)
+{
+    return ldexp(1.0, (int)(index % (axis == 0 ? 5 : 7)) - 3);
+}
+
+static float factor(size_t row, size_t column)
+{
+    return (float)(factor_of(0, row) * factor_of(1, column));
+}
+
 static void expect_products(const integer_case *t, const operand *a, const operand *b, operand *c,
                             uint8_t *expected)
 {
@@ -44,22 +58,45 @@ static void expect_products(const integer_case *t, const operand *a, const opera
         }
         sum *= (uint64_t)(int64_t)t->alpha;
         sum += t->beta != 0 ? (uint64_t)(int64_t)t->beta * element(c, i) : 0;
-        if (t->type_c == HAL_TYPE_F32) {
+        if (hal_type_is_float(t->type_c)) {
             const uint64_t bits = sum & number_mask(sum_type);
-            number_put(HAL_TYPE_F32, expected, i, number_value(sum_type, bits) * 0.25);
+            const float scaled = (float)number_value(sum_type, bits) * 0.25F;
+            number_put(t->type_c, expected, i,
+                       t->scaled ? scaled * factor(row % m, i % n) : scaled);
         } else {
             number_store(t->type_c, expected, i, sum & number_mask(t->type_c));
         }
     }
 }
 
-/* A sum as a float, a quarter of it. */
-static ops_expression *dequantise(case_run *run, hal_type sum)
+/* A sum as a float, a quarter of it; or that times the factors of inputs 4 and 5. */
+static ops_expression *dequantise(case_run *run, hal_type sum, bool scaled)
 {
     hal_ir_builder *b = expression_begin(run);
-    const hal_ir_value value = hal_ir_cast(b, HAL_TYPE_F32, hal_ir_input(b, 0, sum));
-    hal_ir_output(b, 0, hal_ir_mul(b, value, hal_ir_f32(b, 0.25F)));
+    hal_ir_value value = hal_ir_cast(b, HAL_TYPE_F32, hal_ir_input(b, 0, sum));
+    value = hal_ir_mul(b, value, hal_ir_f32(b, 0.25F));
+    for (uint32_t i = 1; scaled && i < 4; i++) { /* row, column, batch */
+        hal_ir_input(b, i, HAL_TYPE_U32);
+    }
+    for (uint32_t i = 4; scaled && i < 6; i++) {
+        value = hal_ir_mul(b, value, hal_ir_input(b, i, HAL_TYPE_F32));
+    }
+    hal_ir_output(b, 0, value);
     return expression_finish(run, b);
+}
+
+/* Factors of a case: of rows and columns, broadcast along the other axis. */
+static void create_factors(case_run *run, const integer_case *t, ops_tensor factors[2])
+{
+    const int64_t shapes[2][2] = {{t->m, 1}, {1, t->n}};
+    for (int i = 0; i < 2; i++) {
+        operand made = operand_create(run, HAL_TYPE_F32, 2, shapes[i], LAYOUT_PLAIN);
+        for (size_t j = 0; j < made.count; j++) {
+            number_put(HAL_TYPE_F32, made.elements, j, factor_of(i, j));
+        }
+        operand_upload(run, &made);
+        factors[i] = made.tensor;
+    }
 }
 
 static void run_integers(case_run *run, const void *parameters)
@@ -82,11 +119,23 @@ static void run_integers(case_run *run, const void *parameters)
     }
     uint8_t *expected = case_allocate(run, c.count, 8);
     expect_products(t, &a, &b, &c, expected);
+    ops_tensor factors[2];
+    if (t->impl == OPS_GEMM_NATIVE) {
+        case_claim_or_rewrite(run, false, "a native product of this kind");
+    }
+    if (t->scaled) {
+        create_factors(run, t, factors);
+    }
     const ops_gemm_options options = {
         .size = sizeof(ops_gemm_options),
+        .impl = t->impl,
         .alpha = t->alpha,
         .beta = t->beta,
-        .epilogue = t->type_c == HAL_TYPE_F32 ? dequantise(run, hal_type_of_value(t->type)) : NULL};
+        .epilogue = hal_type_is_float(t->type_c)
+                        ? dequantise(run, hal_type_of_value(t->type), t->scaled)
+                        : NULL,
+        .inputs = factors,
+        .input_count = t->scaled ? 2 : 0};
     operand_upload(run, &a);
     operand_upload(run, &b);
     if (t->beta != 0) {
@@ -102,10 +151,12 @@ static void run_integers(case_run *run, const void *parameters)
 static void add_integers(case_list *list, const integer_case *t)
 {
     case_add(list, run_integers, t, sizeof *t,
-             "gemm_integers(type=%s,c=%s,m=%d,n=%d,k=%d,batch=%d,a=%s,b=%s,alpha=%d,beta=%d)",
+             "gemm_integers(type=%s,c=%s,m=%d,n=%d,k=%d,batch=%d,a=%s,b=%s,alpha=%d,beta=%d%s%s)",
              hal_type_name(t->type), hal_type_name(t->type_c), t->m, t->n, t->k, t->batch,
-             layout_name(t->a), layout_name(t->b), t->alpha, t->beta);
-    case_covers(list, t->type, CASE_BINDING, "ops gemm portable");
+             layout_name(t->a), layout_name(t->b), t->alpha, t->beta, t->scaled ? ",scaled" : "",
+             t->impl == OPS_GEMM_NATIVE ? ",impl=native" : "");
+    case_covers(list, t->type, CASE_BINDING, "ops gemm %s",
+                t->impl == OPS_GEMM_NATIVE ? "native" : "portable");
 }
 
 /* Bytes, of which units add four products at a time: sums that C holds, or floats of them. */
@@ -139,12 +190,51 @@ static void add_bytes(case_list *list, hal_type type)
     }
 }
 
+/* Kernels of plugins, in all layouts of A and B: whole and odd lines, sums of 32 bits that wrap,
+ * results of all types, and a k that groups may share. */
+static void add_native(case_list *list, hal_type type)
+{
+    static const struct {
+        int m, n, k, batch;
+    } shapes[] = {{144, 272, 400, 1},
+                  {128, 96, 4096, 1},
+                  {40, 2064, 96, 1},
+                  {131, 67, 259, 1},
+                  {96, 160, 144, 3}};
+    const hal_type results[] = {hal_type_of_value(type), HAL_TYPE_F32, HAL_TYPE_BF16, HAL_TYPE_F16};
+    const int step = type == HAL_TYPE_I8 ? 1 : 3;
+    for (int i = 0; i < 4 * (int)(sizeof shapes / sizeof *shapes); i += step) {
+        const int s = i / 4;
+        const bool is_batch =
+            shapes[s].batch > 1; /* permuted, the batch would be the fastest axis */
+        integer_case tested = {.type = type,
+                               .type_c = results[(i + s) % 4],
+                               .m = shapes[s].m,
+                               .n = shapes[s].n,
+                               .k = shapes[s].k,
+                               .batch = shapes[s].batch,
+                               .a = i % 2 != 0 && !is_batch ? LAYOUT_PERMUTED : LAYOUT_PLAIN,
+                               .b = i / 2 % 2 != 0 && !is_batch ? LAYOUT_PERMUTED : LAYOUT_PLAIN,
+                               .c = LAYOUT_PLAIN,
+                               .alpha = s % 2 != 0 ? 3 : 1,
+                               .impl = OPS_GEMM_NATIVE};
+        tested.scaled = i % 3 == 0 && hal_type_is_float(tested.type_c);
+        add_integers(list, &tested);
+        tested.type_c = results[0];
+        tested.scaled = false;
+        tested.beta = 5;
+        add_integers(list, &tested);
+    }
+}
+
 void cases_ops_gemm_integers(case_list *list)
 {
     static const operand_layout layouts[] = {LAYOUT_PLAIN, LAYOUT_PERMUTED, LAYOUT_STRIDED,
                                              LAYOUT_OFFSET};
     add_bytes(list, HAL_TYPE_I8);
     add_bytes(list, HAL_TYPE_U8);
+    add_native(list, HAL_TYPE_I8);
+    add_native(list, HAL_TYPE_U8);
     for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
         if (!hal_type_is_integer(type)) {
             continue;

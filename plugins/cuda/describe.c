@@ -126,10 +126,12 @@ hal_status cuda_describe(cuda_device device, hal_device_info *info)
              version % 1000 / 10, release[0] ? ", " : "", release);
     snprintf(info->architecture, sizeof info->architecture, "sm_%u", capability);
     info->memory_bytes = info->max_allocation = info->max_binding = bytes;
-    info->features = HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_FAST_MATH |
-                     HAL_FEATURE_ZERO_COPY | HAL_FEATURE_FILL_PATTERNS | HAL_FEATURE_COPY_ROWS |
-                     (features & CUDA_FEATURE_ASYNC_COPY ? HAL_FEATURE_ASYNC_COPY : 0) |
-                     (has_virtual_memory(device) ? HAL_FEATURE_VIRTUAL_MEMORY : 0);
+    info->features =
+        HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_FAST_MATH |
+        HAL_FEATURE_ZERO_COPY | HAL_FEATURE_FILL_PATTERNS | HAL_FEATURE_COPY_ROWS |
+        (features & CUDA_FEATURE_ASYNC_COPY ? HAL_FEATURE_ASYNC_COPY : 0) |
+        (has_virtual_memory(device) ? HAL_FEATURE_VIRTUAL_MEMORY : 0) |
+        (capability == 90 && cu->cuTensorMapEncodeTiled ? HAL_FEATURE_INTEGER_PRODUCTS : 0);
     info->matrix_types =
         features & CUDA_FEATURE_MATRIX_UNITS
             ? HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32)

@@ -185,6 +185,9 @@ enum {
 };
 
 enum { /* of tensor maps: types of elements, swizzle, promotion of copies to lines of the L2 */
+       CUDA_MAP_U8 = 0,
+       CUDA_MAP_U32 = 2,
+       CUDA_MAP_I32 = 3,
        CUDA_MAP_F16 = 6,
        CUDA_MAP_F32 = 7,
        CUDA_MAP_BF16 = 9,

@@ -26,8 +26,9 @@ typedef struct ops_gemm_options {
     /* HAL_GEMM_STRICT: the accumulator's arithmetic, each operation rounded once. _ACCURATE: the
      * same bound, perhaps by matrix units: F32 as three products of parts, so that an infinity, or
      * a number that rounds to one, gives NaN. _FAST: the arithmetic of the units, which may round
-     * one F32 operand to 11 bits and truncate the other. _NORMWISE: a bound of the result's norm,
-     * not of its elements (see normwise.h); as _ACCURATE where that is not slower. */
+     * one F32 operand to 11 bits and truncate the other, and drop bits of sums of F8_E4M3, at most
+     * 2^-5 |A||B| in all. _NORMWISE: a bound of the result's norm, not of its elements (see
+     * normwise.h); as _ACCURATE where that is not slower. */
     uint32_t precision;
     ops_gemm_impl impl;
     double alpha, beta;
@@ -66,10 +67,10 @@ typedef struct ops_gemm_options {
  * computes the product, in its own order. A and B have one type of floats or integers: types of 32
  * and 64 bits accumulate in themselves, narrower floats in F32, narrower integers in I32 or U32. C
  * has their type, or F32 of floats, or of integers the accumulator's, or with an epilogue any. Sums
- * of integers wrap, as does what C is too narrow for; alpha and beta are integers then, the
- * precision plays no part, and no kernel of a plugin is used. C is not read when beta is 0. C
- * overlaps neither A nor B. Where k or alpha is 0, C = epilogue(beta C) exactly, whatever alpha is,
- * and A and B are not read. Null `options`: the plain product.
+ * of integers wrap, as does what C is too narrow for; alpha and beta are integers then, and the
+ * precision plays no part. C is not read when beta is 0. C overlaps neither A nor B. Where k or
+ * alpha is 0, C = epilogue(beta C) exactly, whatever alpha is, and A and B are not read. Null
+ * `options`: the plain product.
  * Error bound of strict arithmetic of floats, in every element: |c' - c| <= K u / (1 - K u)
  * (|alpha| |A||B| + |beta| |C|) + v |c| + (1 + |alpha|) K e + f, with K = k + 2; u and e are the
  * accumulator's unit roundoff and least positive number, v and f those of C's type. On a device

@@ -21,9 +21,11 @@
  * wants a current context. */
 static hal_status map_encode(const cuda_gemm_operand *o, bool rounds, uint8_t *map)
 {
-    static const int types[HAL_TYPE_COUNT] = {[HAL_TYPE_F16] = CUDA_MAP_F16,
-                                              [HAL_TYPE_BF16] = CUDA_MAP_BF16,
-                                              [HAL_TYPE_F32] = CUDA_MAP_F32};
+    static const int types[HAL_TYPE_COUNT] = {
+        [HAL_TYPE_F16] = CUDA_MAP_F16, [HAL_TYPE_BF16] = CUDA_MAP_BF16,
+        [HAL_TYPE_F32] = CUDA_MAP_F32, [HAL_TYPE_F8_E4M3] = CUDA_MAP_U8,
+        [HAL_TYPE_I8] = CUDA_MAP_U8,   [HAL_TYPE_U8] = CUDA_MAP_U8,
+        [HAL_TYPE_I32] = CUDA_MAP_I32, [HAL_TYPE_U32] = CUDA_MAP_U32};
     const uint64_t size = hal_type_size(o->type);
     const uint64_t extents[3] = {(uint64_t)o->inner, (uint64_t)o->outer, o->batch};
     const uint64_t row = (uint64_t)o->leading * size;
@@ -70,6 +72,7 @@ static hal_status launch_fill(const cuda_gemm_plan *plan, struct cuda_gemm_launc
         launch->mapped[i] = !launch->strict && cuda_gemm_is_mapped(&plan->key, i);
     }
     launch->swapped = plan->key.swapped;
+    launch->of_integers = cuda_gemm_is_integer(&plan->key);
     launch->in_memory = plan->key.in_memory;
     block->ldc = d->ldc;
     block->stride_c = d->stride_c;
@@ -171,9 +174,10 @@ static void plan_log(const hal_gemm_description *d, const cuda_gemm_plan *plan, 
 {
     static const char *const shared[] = {"", ", pairs share A", ", pairs share B"};
     char line[256];
-    const char *type = d->type_a == HAL_TYPE_F32   ? "f32"
-                       : d->type_a == HAL_TYPE_F16 ? "f16"
-                                                   : "bf16";
+    static const char *const names[HAL_TYPE_COUNT] = {
+        [HAL_TYPE_F32] = "f32", [HAL_TYPE_F16] = "f16",         [HAL_TYPE_BF16] = "bf16",
+        [HAL_TYPE_I8] = "i8",   [HAL_TYPE_F8_E4M3] = "f8_e4m3", [HAL_TYPE_U8] = "u8"};
+    const char *type = names[d->type_a];
     if (plan->key.tile > 0) {
         const cuda_fma_tile *tile = cuda_fma_tile_of(&plan->key);
         snprintf(line, sizeof line,
@@ -197,12 +201,18 @@ static void plan_log(const hal_gemm_description *d, const cuda_gemm_plan *plan, 
     kit_log(HAL_LOG_DEBUG, line);
 }
 
+/* Whether the arithmetic is that of multiply-adds; sums of integers are exact in any order. */
+static bool is_strict(const hal_gemm_description *d)
+{
+    return d->precision == HAL_GEMM_STRICT && hal_type_is_float(d->type_a);
+}
+
 /* The strict kernel serves the other classes of F32 where it takes less time. */
 static hal_status plan_choose(const hal_plugin_device *device, const hal_gemm_description *d,
                               double most_ns, cuda_gemm_plan *plan)
 {
     cuda_gemm_plan strict;
-    if (d->precision == HAL_GEMM_STRICT) {
+    if (is_strict(d)) {
         return cuda_fma_plan_choose(device, d, plan);
     }
     const bool has_strict = device->gemm_tile.columns == 0 && device->gemm_tile.strict == 0 &&
@@ -219,9 +229,8 @@ hal_status cuda_gemm_estimate(hal_plugin_device *device, const hal_gemm_descript
                               double most_ns, double *nanoseconds)
 {
     cuda_gemm_plan plan;
-    const bool is_forced = description->precision == HAL_GEMM_STRICT
-                               ? device->gemm_tile.strict > 0
-                               : device->gemm_tile.columns > 0;
+    const bool is_forced =
+        is_strict(description) ? device->gemm_tile.strict > 0 : device->gemm_tile.columns > 0;
     const hal_status status = plan_choose(device, description, is_forced ? 0 : most_ns, &plan);
     *nanoseconds = status == HAL_OK && !is_forced ? plan.ns : 0;
     return status;

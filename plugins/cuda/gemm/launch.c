@@ -51,8 +51,13 @@ uint32_t cuda_gemm_parameters(const hal_plugin_kernel *kernel, const hal_plugin_
     filled.block.parts = queue->parts;
     filled.block.c = bindings[2].memory->address + bindings[2].offset;
     memcpy(scalars, batch->scalars + command->scalar_first, sizeof scalars);
-    filled.block.alpha = (float)scalars[0];
-    filled.block.beta = (float)scalars[1];
+    if (launch->of_integers) {
+        filled.block.factors[0] = (uint32_t)(int64_t)scalars[0];
+        filled.block.factors[1] = (uint32_t)(int64_t)scalars[1];
+    } else {
+        filled.block.alpha = (float)scalars[0];
+        filled.block.beta = (float)scalars[1];
+    }
     for (uint32_t i = 0; i < launch->input_count; i++) {
         filled.block.inputs[i].address = binding_address(&bindings[4 + i]);
     }

@@ -12,10 +12,11 @@ struct cuda_gemm_launch {
     _Alignas(64) cuda_gemm_block block;
     uint32_t input_count;
     uint32_t groups;
-    bool mapped[3]; /* whether a tensor map describes A, B and C */
-    bool swapped;   /* A of the kernel is binding 1, and B binding 0 */
-    bool strict;    /* the block has that of strict F32 in the place of maps */
-    bool in_memory; /* parts of k are added in the queue's memory */
+    bool mapped[3];   /* whether a tensor map describes A, B and C */
+    bool swapped;     /* A of the kernel is binding 1, and B binding 0 */
+    bool strict;      /* the block has that of strict F32 in the place of maps */
+    bool of_integers; /* alpha and beta are whole numbers */
+    bool in_memory;   /* parts of k are added in the queue's memory */
 };
 
 /* Writes the parameter block of a dispatch to a queue. Returns its bytes. */

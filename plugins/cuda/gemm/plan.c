@@ -174,7 +174,9 @@ static double operand_lines(const cuda_gemm_operand *o, uint32_t lines)
 static double copy_cycles(const cuda_gemm_plan *plan, double active)
 {
     const cuda_gemm_key *key = &plan->key;
-    const uint32_t columns = key->transpose_b ? key->columns : (key->columns + 63) / 64 * 64;
+    const uint32_t line = cuda_gemm_has_bytes(key) ? CUDA_GEMM_LINE : 64;
+    const uint32_t columns =
+        key->transpose_b ? key->columns : (key->columns + line - 1) / line * line;
     const double a = operand_lines(&plan->operands[0], cuda_gemm_rows(key)),
                  b = operand_lines(&plan->operands[1], columns);
     const bool rows = plan->tiles_m > 1 && plan->raster > 1;
@@ -203,7 +205,8 @@ static double stage_cycles(const cuda_gemm_plan *plan, double active)
     const bool is_f32 = key->type == HAL_TYPE_F32, parts = is_f32 && key->flushes;
     const double rows = cuda_gemm_rows(key);
     double multiply = rows / 32 * columns * (parts ? 3 : 1);
-    if (is_f32 && (parts || key->transpose_a)) { /* the units wait for registers of A */
+    const bool loads = key->transpose_a && (is_f32 || cuda_gemm_has_bytes(key));
+    if (parts || loads) { /* the units wait for registers of A */
         multiply += parts || columns <= 128 ? REGISTER_CYCLES : WIDE_REGISTER_CYCLES;
     }
     if (parts && columns > 96 && (key->transpose_a || !key->transpose_b)) {
@@ -215,7 +218,11 @@ static double stage_cycles(const cuda_gemm_plan *plan, double active)
                   (parts && !plan->product.transpose_a ? 2 * CUDA_GEMM_ROWS : 0) +
                   (key->transpose_b ? 0 : 3 * columns);
     }
-    if (!is_f32 && key->columns > 64 && key->columns % 64 != 0 && !key->transpose_b) {
+    if (cuda_gemm_has_bytes(key) && cuda_gemm_converts(key)) { /* B is read and written again */
+        shared += 2 * columns;
+    }
+    if (hal_type_size(key->type) == 2 && key->columns > 64 && key->columns % 64 != 0 &&
+        !key->transpose_b) {
         multiply *= ODD_COLUMNS;
     }
     if (is_f32 && !parts && key->transpose_a && columns > 208) {
@@ -431,6 +438,14 @@ static bool plan_follows(const cuda_gemm_plan *plan, const cuda_gemm_plan *other
     return plan->ns > other->ns || (plan->ns == other->ns && keys[0] > keys[1]);
 }
 
+/* Whether sums of parts of k are added to sums of F32: of 64 elements for the bound of accurate, of
+ * 128 or 256 where the units have fewer bits still. */
+static bool sums_are_flushed(const hal_gemm_description *d)
+{
+    return d->type_a == HAL_TYPE_F8_E4M3 ||
+           (d->precision == HAL_GEMM_ACCURATE && hal_type_is_float(d->type_a));
+}
+
 /* Sets all of the key that is not chosen. */
 static void key_describe(const hal_plugin_device *device, const hal_gemm_description *d,
                          cuda_gemm_key *key)
@@ -438,7 +453,7 @@ static void key_describe(const hal_plugin_device *device, const hal_gemm_descrip
     memset(key, 0, sizeof *key);
     key->type = d->type_a;
     key->type_c = d->type_c;
-    key->flushes = d->precision == HAL_GEMM_ACCURATE;
+    key->flushes = sums_are_flushed(d);
     key->wait_seconds = device->gemm_wait;
     cuda_gemm_key_set_end(key, d);
 }
@@ -458,7 +473,7 @@ static bool way_is_taken(const cuda_gemm_key *key, const cuda_gemm_tile *forced)
 {
     if (forced->columns == 0) {
         return key->alternates
-                   ? hal_type_size(key->type) == 2 && key->shared == CUDA_GEMM_SHARES_NONE
+                   ? hal_type_size(key->type) <= 2 && key->shared == CUDA_GEMM_SHARES_NONE
                    : !(key->in_memory && key->shared != CUDA_GEMM_SHARES_NONE);
     }
     return forced->split == key->split && forced->in_memory == key->in_memory &&
@@ -525,6 +540,16 @@ static bool plan_search(const hal_plugin_device *device, const hal_gemm_descript
     return found;
 }
 
+/* Whether the units take the types of A and B, and an epilogue that of C. */
+static bool types_are_known(const hal_gemm_description *d)
+{
+    const bool is_byte = d->type_a == HAL_TYPE_I8 || d->type_a == HAL_TYPE_U8;
+    return d->type_a == d->type_b &&
+           (d->type_a == HAL_TYPE_F16 || d->type_a == HAL_TYPE_BF16 || d->type_a == HAL_TYPE_F32 ||
+            d->type_a == HAL_TYPE_F8_E4M3 ||
+            (is_byte && (d->epilogue || d->type_c == hal_type_of_value(d->type_a))));
+}
+
 static bool k_is_too_short(const hal_gemm_description *d)
 {
     return d->type_a == HAL_TYPE_F32 && d->precision == HAL_GEMM_ACCURATE && d->k < MIN_PARTS_DEPTH;
@@ -537,7 +562,7 @@ static bool product_is_small(const hal_gemm_description *d, uint32_t units, doub
     cuda_gemm_plan least;
     memset(&least, 0, sizeof least);
     least.key.type = d->type_a;
-    least.key.flushes = d->precision == HAL_GEMM_ACCURATE;
+    least.key.flushes = sums_are_flushed(d);
     least.key.columns = 16;
     least.tiles_m = least.tiles_n = least.key.split = 1;
     const hal_gemm_description shortest = {.batch = 1, .k = divide_up(d->k, CUDA_GEMM_MAX_PARTS)};
@@ -556,12 +581,17 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
     if (d->levels > 0) {
         return cuda_gemm_decline("levels: expected 0");
     }
-    if (d->precision == HAL_GEMM_STRICT) {
+    if (!types_are_known(d)) {
+        return cuda_gemm_decline("types: expected A and B of f16, bf16 or f32, and C of theirs or "
+                                 "f32; of f8_e4m3, and C of f32; or of i8 or u8, and C of their "
+                                 "sums, or with an epilogue of f32, f16 or bf16");
+    }
+    if (d->precision == HAL_GEMM_STRICT && hal_type_is_float(d->type_a)) {
         return cuda_gemm_decline("precision: expected accurate or fast: the units truncate sums");
     }
-    if (d->type_a != d->type_b || (d->type_a != HAL_TYPE_F32 && hal_type_size(d->type_a) != 2)) {
-        return cuda_gemm_decline("types: expected A and B of f16, bf16 or f32, and C of theirs or "
-                                 "f32");
+    if (d->type_a == HAL_TYPE_F8_E4M3 && d->precision != HAL_GEMM_FAST) {
+        return cuda_gemm_decline(
+            "precision: expected fast: the units drop bits of sums of f8_e4m3");
     }
     if (k_is_too_short(d)) {
         return cuda_gemm_decline("k: expected at least 64 for the bound of accurate F32");
@@ -573,9 +603,13 @@ hal_status cuda_gemm_plan_choose(const hal_plugin_device *device, const hal_gemm
     plain.beta_is_zero = 1;
     plain.epilogue = NULL;
     plain.input_count = 0;
+    if (hal_type_is_integer(d->type_a)) {
+        plain.type_c = hal_type_of_value(d->type_a); /* others are the epilogue's */
+    }
     if (!plan_search(device, &plain, NULL, plan)) {
-        return cuda_gemm_decline("strides: expected multiples of 16 bytes for A and B of f32, and "
-                                 "fewer tiles than 2^31");
+        return cuda_gemm_decline(
+            "strides: expected multiples of 16 bytes for A and B of f32, and of "
+            "bytes that are both across k, and fewer tiles than 2^31");
     }
     /* C and the epilogue do not change the order of additions. */
     const cuda_gemm_plan like = *plan;

@@ -22,16 +22,37 @@ enum { MIN_STAGES = 3 /* of a ring that hides the latency of copies */ };
 /* The halves of a tile are whole boxes, and whole groups of eight lines. */
 static bool shared_is_supported(const cuda_gemm_key *key)
 {
-    return key->shared != CUDA_GEMM_SHARES_B || key->transpose_b ||
-           key->columns % (2 * cuda_gemm_line(key->type)) == 0;
+    const uint32_t line = cuda_gemm_line(key->type);
+    return key->shared == CUDA_GEMM_SHARES_A
+               ? !key->transpose_a || cuda_gemm_rows(key) % (2 * line) == 0
+               : key->shared != CUDA_GEMM_SHARES_B || key->transpose_b ||
+                     key->columns % (2 * line) == 0;
+}
+
+/* Types of A, B and C. Sums of integers are of 32 bits, which an epilogue turns into others. */
+static bool types_are_supported(const cuda_gemm_key *key)
+{
+    const hal_type c = key->type_c;
+    switch (key->type) {
+    case HAL_TYPE_F16:
+    case HAL_TYPE_BF16:
+    case HAL_TYPE_F32:
+        return c == key->type || c == HAL_TYPE_F32;
+    case HAL_TYPE_F8_E4M3:
+        return c == HAL_TYPE_F32;
+    case HAL_TYPE_I8:
+    case HAL_TYPE_U8:
+        return c == hal_type_of_value(key->type) ||
+               (key->epilogue && !key->reads_c &&
+                (c == HAL_TYPE_F16 || c == HAL_TYPE_BF16 || hal_type_size(c) == 4));
+    default:
+        return false;
+    }
 }
 
 bool cuda_gemm_is_supported(const cuda_gemm_key *key)
 {
-    const bool halves = key->type == HAL_TYPE_F16 || key->type == HAL_TYPE_BF16;
-    const bool floats = key->type == HAL_TYPE_F32;
-    const bool result = key->type_c == key->type || key->type_c == HAL_TYPE_F32;
-    return (halves || floats) && result && key->columns % 16 == 0 && key->columns > 0 &&
+    return types_are_supported(key) && key->columns % 16 == 0 && key->columns > 0 &&
            cuda_gemm_stages(key) >= MIN_STAGES &&
            key->columns <= (key->flushes ? 128 : CUDA_GEMM_MAX_COLUMNS) &&
            (key->split == 1 || key->staged) && shared_is_supported(key) &&
@@ -229,7 +250,7 @@ static void write_consumer(cuda_lowering *l, const cuda_gemm_key *key)
     cuda_gemm_turns_begin(t, key);
     cuda_gemm_sums_begin(t, key);
     if (key->staged) {
-        cuda_gemm_staged_begin(l);
+        cuda_gemm_staged_begin(l, key);
     } else {
         cuda_gemm_epilogue_begin(l, key);
     }

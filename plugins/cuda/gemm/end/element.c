@@ -1,6 +1,7 @@
 /* PTX of one element of C, see gemm/end/element.h. */
 #include "gemm/end/element.h"
 
+#include "gemm/tile/sums.h"
 #include "lower/lower.h"
 
 #include <stddef.h>
@@ -24,25 +25,25 @@ bool cuda_gemm_element_is_supported(const cuda_gemm_key *key, uint32_t copies)
     }
     for (uint32_t i = 0; i < key->epilogue->record_count; i++) {
         const hal_ir_record *r = &key->epilogue->records[i];
-        supported &=
-            r->opcode != HAL_IR_OUTPUT || key->epilogue->records[r->a].type == HAL_TYPE_F32;
+        supported &= r->opcode != HAL_IR_OUTPUT ||
+                     key->epilogue->records[r->a].type == hal_type_of_value(key->type_c);
     }
     return supported;
 }
 
-void cuda_gemm_element_begin(cuda_lowering *l)
+void cuda_gemm_element_begin(cuda_lowering *l, hal_type type)
 {
     kit_text_add(&l->body,
-                 ".reg .f32 %%alpha, %%beta;\n"
+                 ".reg .%s %%alpha, %%beta;\n"
                  ".reg .pred %%inside;\n"
                  ".reg .b64 %%c, %%ldc, %%stride_c, %%origin, %%at, %%wide;\n"
                  ".reg .b16 %%half;\n"
-                 "ld.param.f32 %%alpha, [block+%zu];\nld.param.f32 %%beta, [block+%zu];\n"
+                 "ld.param.b32 %%alpha, [block+%zu];\nld.param.b32 %%beta, [block+%zu];\n"
                  "ld.param.u64 %%c, [block+%zu];\ncvta.to.global.u64 %%c, %%c;\n"
                  "ld.param.u64 %%ldc, [block+%zu];\nld.param.u64 %%stride_c, [block+%zu];\n",
-                 offsetof(cuda_gemm_block, alpha), offsetof(cuda_gemm_block, beta),
-                 offsetof(cuda_gemm_block, c), offsetof(cuda_gemm_block, ldc),
-                 offsetof(cuda_gemm_block, stride_c));
+                 hal_type_is_integer(type) ? "b32" : "f32", offsetof(cuda_gemm_block, alpha),
+                 offsetof(cuda_gemm_block, beta), offsetof(cuda_gemm_block, c),
+                 offsetof(cuda_gemm_block, ldc), offsetof(cuda_gemm_block, stride_c));
 }
 
 void cuda_gemm_element_tile(kit_text *t)
@@ -72,10 +73,15 @@ static void write_old_value(cuda_lowering *l, const cuda_gemm_key *key,
                             const cuda_gemm_place *place, cuda_operand value)
 {
     cuda_gemm_element_inside(&l->body, place);
-    kit_text_add(&l->body, "setp.neu.and.f32 %%inside, %%beta, 0f00000000, %%inside;\n");
+    kit_text_add(&l->body, cuda_gemm_is_integer(key)
+                               ? "setp.ne.and.u32 %%inside, %%beta, 0, %%inside;\n"
+                               : "setp.neu.and.f32 %%inside, %%beta, 0f00000000, %%inside;\n");
     cuda_gemm_element_address(&l->body, key, place);
     const cuda_operand old = cuda_gemm_load(l, key->type_c);
-    cuda_emit(l, "@%inside fma.rn.f32 $, %beta, $, $;", value, old, value);
+    cuda_emit(l,
+              cuda_gemm_is_integer(key) ? "@%inside mad.lo.u32 $, %beta, $, $;"
+                                        : "@%inside fma.rn.f32 $, %beta, $, $;",
+              value, old, value);
 }
 
 /* A further input of the epilogue at the element's place. */
@@ -145,8 +151,10 @@ static cuda_operand write_fragment(cuda_lowering *l, const cuda_gemm_key *key, c
 cuda_operand cuda_gemm_element(cuda_lowering *l, const cuda_gemm_key *key,
                                const cuda_gemm_place *place, cuda_operand sum)
 {
-    const cuda_operand value = cuda_fresh(l, CUDA_FLOAT);
-    cuda_emit(l, "mul.rn.f32 $, $, %alpha;", value, sum);
+    const cuda_operand value = cuda_fresh(l, cuda_gemm_sum_class(key));
+    cuda_emit(l,
+              cuda_gemm_is_integer(key) ? "mul.lo.u32 $, $, %alpha;" : "mul.rn.f32 $, $, %alpha;",
+              value, sum);
     if (key->reads_c) {
         write_old_value(l, key, place, value);
     }

@@ -17,8 +17,9 @@ typedef struct cuda_gemm_place {
  * be written `copies` times. */
 bool cuda_gemm_element_is_supported(const cuda_gemm_key *key, uint32_t copies);
 
-/* Declares registers and loads scalars; then what is computed for each tile: %origin. */
-void cuda_gemm_element_begin(cuda_lowering *l);
+/* Declares registers and loads scalars, for A and B of a type; then what is computed for each tile:
+ * %origin. */
+void cuda_gemm_element_begin(cuda_lowering *l, hal_type type);
 void cuda_gemm_element_tile(kit_text *t);
 
 /* Writes the value to store for a sum. Sets %inside: whether the element is in C, if C or further

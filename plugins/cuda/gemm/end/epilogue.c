@@ -37,14 +37,32 @@ bool cuda_gemm_epilogue_is_supported(const cuda_gemm_key *key)
            cuda_gemm_element_is_supported(key, key->columns / 2);
 }
 
-/* A work-item's place in a box. F32: of its first element. 16-bit elements are stored as four
- * matrices of 8 x 8, for which each work-item names a row of 16 bytes. */
+/* Whether the two rows of a work-item are neighbours in the rows of C. */
+static bool rows_are_neighbours(const cuda_gemm_key *key)
+{
+    return key->swapped && cuda_gemm_row_step(key) == 1;
+}
+
+/* A work-item's place in a box. 32-bit elements, and pairs of 16-bit ones: of its first element.
+ * Others of 16 bits are stored as four matrices of 8 x 8, for which each work-item names a row of
+ * 16 bytes. */
 static void write_place_in_box(kit_text *t, const cuda_gemm_key *key)
 {
     kit_text_add(t, "and.b32 %%x0, %%warp, 3;\n");
-    if (hal_type_size(key->type_c) == 2 && !key->swapped) {
-        kit_text_add(t, "shl.b32 %%x1, %%x0, 4;\nand.b32 %%x2, %%lane, 15;\n"
-                        "add.u32 %%x1, %%x1, %%x2;\nmad.lo.u32 %%box, %%x1, 128, %%box;\n"
+    if (hal_type_size(key->type_c) == 2 && rows_are_neighbours(key)) {
+        kit_text_add(t, "shl.b32 %%x0, %%x0, 1;\nshr.u32 %%x2, %%lane, 4;\n"
+                        "add.u32 %%x2, %%x2, %%x0;\n"
+                        "and.b32 %%x1, %%lane, 3;\nshl.b32 %%x1, %%x1, 1;\n"
+                        "mad.lo.u32 %%box, %%x1, 128, %%box;\n"
+                        "shr.u32 %%x0, %%lane, 2;\nand.b32 %%x0, %%x0, 3;\n"
+                        "mad.lo.u32 %%box, %%x0, 4, %%box;\n");
+    } else if (hal_type_size(key->type_c) == 2 && !key->swapped) {
+        kit_text_add(t, "shl.b32 %%x1, %%x0, 4;\nand.b32 %%x2, %%lane, 15;\n");
+        if (cuda_gemm_row_step(key) == 1) { /* row 2 i of matrix 0, and the next one of 1 */
+            kit_text_add(t, "shr.u32 %%x0, %%x2, 3;\nand.b32 %%x2, %%x2, 7;\n"
+                            "mad.lo.u32 %%x2, %%x2, 2, %%x0;\n");
+        }
+        kit_text_add(t, "add.u32 %%x1, %%x1, %%x2;\nmad.lo.u32 %%box, %%x1, 128, %%box;\n"
                         "and.b32 %%x1, %%x1, 7;\nshr.u32 %%x2, %%lane, 4;\n");
     } else if (hal_type_size(key->type_c) == 2) { /* transposed: rows of C are columns of sums */
         kit_text_add(t, "shr.u32 %%x1, %%lane, 4;\nshl.b32 %%x1, %%x1, 3;\n"
@@ -74,7 +92,7 @@ void cuda_gemm_epilogue_begin(cuda_lowering *l, const cuda_gemm_key *key)
 {
     kit_text *t = &l->body;
     const uint32_t boxes = cuda_gemm_store_boxes(key);
-    cuda_gemm_element_begin(l);
+    cuda_gemm_element_begin(l, key->type);
     kit_text_add(t,
                  ".reg .pred %%stores;\n"
                  ".reg .b32 %%row_of_lane, %%column_of_lane, %%box, %%swizzle, %%row0, %%row1;\n"
@@ -112,7 +130,7 @@ static cuda_operand write_element(cuda_lowering *l, const cuda_gemm_key *key,
                      column);
     }
     return cuda_gemm_element(l, key, key->swapped ? &swapped : &plain,
-                             (cuda_operand){CUDA_FLOAT, column / 8 * 4 + row * 2 + column % 2});
+                             cuda_gemm_sum(key, column / 8 * 4 + row * 2 + column % 2));
 }
 
 /* A box of 16-bit elements: stores of matrices, each of two blocks of 8 columns of the tile. */
@@ -144,8 +162,9 @@ static void write_box_halves(cuda_lowering *l, const cuda_gemm_key *key, cuda_ge
     }
 }
 
-/* A box of F32: a pair of neighbours at once, or each element where neighbours are rows of C. The
- * swizzle exclusive-ors bits 4 to 6 of an address with the line: 8 lines are the same, 4 a bit. */
+/* A box of 32-bit elements: a pair of neighbours at once, or each element where neighbours are rows
+ * of C. The swizzle exclusive-ors bits 4 to 6 of an address with the line: 8 lines are the same, 4
+ * a bit. */
 static void write_box_floats(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inputs *inputs,
                              uint32_t first)
 {
@@ -160,22 +179,45 @@ static void write_box_floats(cuda_lowering *l, const cuda_gemm_key *key, cuda_ge
         for (uint32_t j = 0; j < 2 && key->swapped; j++) {
             kit_text_add(&l->body, "xor.b32 %%x0, %%swizzle, %u;\nadd.u32 %%x0, %%x0, %%box;\n",
                          (4 * step * row) ^ (16 * j));
-            cuda_emit(l, "st.shared.f32 [%x0+$], $;",
+            cuda_emit(l, "st.shared.b32 [%x0+$], $;",
                       cuda_unsigned((8 * block + j) * CUDA_GEMM_LINE), j == 0 ? low : high);
         }
         if (!key->swapped) {
             kit_text_add(&l->body, "xor.b32 %%x0, %%swizzle, %u;\nadd.u32 %%x0, %%x0, %%box;\n",
                          (32 * block) ^ (row * step % 8 * 16));
-            cuda_emit(l, "st.shared.v2.f32 [%x0+$], {$, $};",
+            cuda_emit(l, "st.shared.v2.b32 [%x0+$], {$, $};",
                       cuda_unsigned(row * step * CUDA_GEMM_LINE), low, high);
         }
     }
 }
 
-/* Boxes of a store: of a swapped product of F32 two, next to each other. */
+/* A box of C where a work-item's rows are neighbours: pairs of both sizes. */
+static void write_box_pairs(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inputs *inputs,
+                            uint32_t first)
+{
+    for (uint32_t column = 0; column < box_columns(key); column += column % 8 == 0 ? 1 : 7) {
+        if (column % 8 == 0) {
+            cuda_gemm_inputs_unpack(l, key, inputs, column / 8);
+        }
+        const cuda_operand low = write_element(l, key, inputs, first, column, 0),
+                           high = write_element(l, key, inputs, first, column, 1),
+                           at = cuda_unsigned(column * CUDA_GEMM_LINE);
+        kit_text_add(&l->body, "xor.b32 %%x0, %%swizzle, %u;\nadd.u32 %%x0, %%x0, %%box;\n",
+                     16 * (column % 8));
+        if (hal_type_size(key->type_c) == 2) {
+            const cuda_operand word = cuda_fresh(l, CUDA_WORD);
+            cuda_pack_halves(l, key->type_c, word, low, high);
+            cuda_emit(l, "st.shared.b32 [%x0+$], $;", at, word);
+        } else {
+            cuda_emit(l, "st.shared.v2.b32 [%x0+$], {$, $};", at, low, high);
+        }
+    }
+}
+
+/* Boxes of a store: of a swapped product of 32-bit elements two, next to each other. */
 static uint32_t box_count(const cuda_gemm_key *key)
 {
-    return key->swapped && key->type_c == HAL_TYPE_F32 ? 2 : 1;
+    return key->swapped && hal_type_size(key->type_c) == 4 ? 2 : 1;
 }
 
 static void write_next_room(kit_text *t)
@@ -267,7 +309,9 @@ static void write_box(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inpu
         /* all have read the box that is written now; a first box of rows reads no other */
         kit_text_add(t, "bar.sync %%barrier, 128;\n");
     }
-    if (hal_type_size(key->type_c) == 2) {
+    if (rows_are_neighbours(key)) {
+        write_box_pairs(l, key, loaded, first);
+    } else if (hal_type_size(key->type_c) == 2) {
         write_box_halves(l, key, loaded, first);
     } else {
         write_box_floats(l, key, loaded, first);
@@ -307,7 +351,8 @@ static void write_loop(cuda_lowering *l, const cuda_gemm_key *key, cuda_gemm_inp
                  LOOP_COLUMNS);
     cuda_gemm_inputs_advance(l, key, inputs, start, LOOP_COLUMNS);
     for (uint32_t i = 0; i < (key->columns - LOOP_COLUMNS) / 2; i++) {
-        kit_text_add(t, "mov.f32 %%f%u, %%f%u;\n", i, i + LOOP_COLUMNS / 2);
+        cuda_emit(l, "mov.b32 $, $;", cuda_gemm_sum(key, i),
+                  cuda_gemm_sum(key, i + LOOP_COLUMNS / 2));
     }
     kit_text_add(t, "@%%last bra BOX;\n");
 }

@@ -60,7 +60,7 @@ bool cuda_fma_end_is_supported(const cuda_gemm_key *key)
 
 void cuda_fma_end_begin(cuda_lowering *l)
 {
-    cuda_gemm_element_begin(l);
+    cuda_gemm_element_begin(l, HAL_TYPE_F32);
     kit_text_add(&l->body,
                  ".reg .f32 %%one, %%sum, %%v<%u>;\n"
                  ".reg .b32 %%other, %%end, %%spot, %%sums, %%turn, %%piece_row, %%piece_column, "

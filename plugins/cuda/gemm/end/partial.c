@@ -114,13 +114,13 @@ static void write_shared_block(cuda_lowering *l, const cuda_gemm_key *key, const
             cuda_unsigned(4 * (key->swapped ? column * pitch + row : row * pitch + column));
         kit_text_add(&l->body, "@%s %s", guard, access);
         if (key->swapped && loads) {
-            cuda_emit(l, ".f32 $, [%x0+$];", values[j], at);
+            cuda_emit(l, ".b32 $, [%x0+$];", values[j], at);
         } else if (key->swapped) {
-            cuda_emit(l, ".f32 [%x0+$], $;", at, values[j]);
+            cuda_emit(l, ".b32 [%x0+$], $;", at, values[j]);
         } else if (loads) {
-            cuda_emit(l, ".v2.f32 {$, $}, [%x0+$];", values[j], values[j + 1], at);
+            cuda_emit(l, ".v2.b32 {$, $}, [%x0+$];", values[j], values[j + 1], at);
         } else {
-            cuda_emit(l, ".v2.f32 [%x0+$], {$, $};", at, values[j], values[j + 1]);
+            cuda_emit(l, ".v2.b32 [%x0+$], {$, $};", at, values[j], values[j + 1]);
         }
     }
 }
@@ -145,15 +145,15 @@ static void write_sums(cuda_lowering *l, const cuda_gemm_key *key)
     for (uint32_t i = 0; i < block_count(key); i++) {
         cuda_operand values[4];
         for (uint32_t j = 0; j < 4; j++) {
-            values[j] = (cuda_operand){CUDA_FLOAT, 4 * i + j};
+            values[j] = cuda_gemm_sum(key, 4 * i + j);
         }
         kit_text_add(t,
                      "setp.le.and.u32 %%keeps, %%first_block, %u, %%waits;\n"
                      "setp.gt.and.u32 %%keeps, %%end_block, %u, %%keeps;\n"
-                     "@!%%keeps st.global.v4.f32 [%%e0+%u], {%%f%u, %%f%u, %%f%u, %%f%u};\n"
                      "add.u32 %%x0, %%spot, %u;\n",
-                     i, i, i * BLOCK_BYTES, 4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3,
-                     i * shared_block_bytes(key));
+                     i, i, i * shared_block_bytes(key));
+        cuda_emit(l, "@!%keeps st.global.v4.b32 [%e0+$], {$, $, $, $};",
+                  cuda_unsigned(i * BLOCK_BYTES), values[0], values[1], values[2], values[3]);
         write_shared_block(l, key, "%keeps", false, values);
     }
 }
@@ -242,14 +242,14 @@ static void write_block_loads(cuda_lowering *l, const cuda_gemm_key *key, uint32
                  copy, copy, BLOCK_BYTES, shared_block_bytes(key));
     for (uint32_t i = 0; i < key->split; i++) {
         for (uint32_t j = 0; j < 4; j++) {
-            parts[i][j] = cuda_fresh(l, CUDA_FLOAT);
+            parts[i][j] = cuda_fresh(l, cuda_gemm_sum_class(key));
         }
         kit_text_add(&l->body,
                      "setp.eq.and.u32 %%own, %%own_part, %u, %%more%u;\n"
                      "setp.ne.and.u32 %%sends, %%own_part, %u, %%more%u;\n",
                      i, copy, i, copy);
         write_shared_block(l, key, "%own", true, parts[i]);
-        cuda_emit(l, "@%sends ld.global.v4.f32 {$, $, $, $}, [%e0];", parts[i][0], parts[i][1],
+        cuda_emit(l, "@%sends ld.global.v4.b32 {$, $, $, $}, [%e0];", parts[i][0], parts[i][1],
                   parts[i][2], parts[i][3]);
         if (i + 1 < key->split) {
             kit_text_add(&l->body, "add.u64 %%e0, %%e0, %%part_bytes;\n");
@@ -264,7 +264,7 @@ static void write_block_sums(cuda_lowering *l, const cuda_gemm_key *key, uint32_
     char guard[16];
     for (uint32_t i = 1; i < key->split; i++) {
         for (uint32_t j = 0; j < 4; j++) {
-            cuda_emit(l, "add.rn.f32 $, $, $;", parts[0][j], parts[0][j], parts[i][j]);
+            cuda_gemm_sum_add(l, key, parts[0][j], parts[i][j]);
         }
     }
     kit_text_add(&l->body, "add.u32 %%x0, %%block, %u;\nmad.lo.u32 %%x0, %%x0, %u, %%spot;\n", copy,

@@ -64,9 +64,9 @@ static void write_slice_places(kit_text *t, const cuda_gemm_key *key)
     }
 }
 
-void cuda_gemm_staged_begin(cuda_lowering *l)
+void cuda_gemm_staged_begin(cuda_lowering *l, const cuda_gemm_key *key)
 {
-    cuda_gemm_element_begin(l);
+    cuda_gemm_element_begin(l, key->type);
     kit_text_add(&l->body,
                  ".reg .b32 %%spot, %%worker, %%piece, %%parity_of_tile;\n"
                  ".reg .b32 %%own_slice, %%slice<%u>;\n"
@@ -89,20 +89,23 @@ static void write_spot(kit_text *t, const cuda_gemm_key *key)
 }
 
 /* Writes the sums of this group. The ring is free when both warpgroups have read it. */
-static void write_sums(kit_text *t, const cuda_gemm_key *key)
+static void write_sums(cuda_lowering *l, const cuda_gemm_key *key)
 {
+    kit_text *t = &l->body;
     const uint32_t p = cuda_gemm_staged_pitch(key), step = cuda_gemm_row_step(key);
     write_spot(t, key);
     kit_text_add(t, "bar.sync 1, %u;\n", WORKERS);
     for (uint32_t i = 0; i < key->columns / 2; i += 2) {
         const uint32_t column = i / 4 * 8, row = i / 2 % 2 * step;
         if (key->swapped) {
-            kit_text_add(t,
-                         "st.shared.f32 [%%spot+%u], %%f%u;\nst.shared.f32 [%%spot+%u], %%f%u;\n",
-                         4 * (column * p + row), i, 4 * ((column + 1) * p + row), i + 1);
+            cuda_emit(l, "st.shared.b32 [%spot+$], $;", cuda_unsigned(4 * (column * p + row)),
+                      cuda_gemm_sum(key, i));
+            cuda_emit(l, "st.shared.b32 [%spot+$], $;", cuda_unsigned(4 * ((column + 1) * p + row)),
+                      cuda_gemm_sum(key, i + 1));
         } else {
-            kit_text_add(t, "st.shared.v2.f32 [%%spot+%u], {%%f%u, %%f%u};\n",
-                         4 * (row * p + column), i, i + 1);
+            cuda_emit(l, "st.shared.v2.b32 [%spot+$], {$, $};",
+                      cuda_unsigned(4 * (row * p + column)), cuda_gemm_sum(key, i),
+                      cuda_gemm_sum(key, i + 1));
         }
     }
     kit_text_add(t, "fence.proxy.async.shared::cta;\nbar.sync 1, %u;\n", WORKERS);
@@ -198,13 +201,13 @@ static cuda_operand write_piece_load(cuda_lowering *l, const cuda_gemm_key *key,
 {
     cuda_operand values[4];
     for (uint32_t j = 0; j < key->width; j++) {
-        values[j] = cuda_fresh(l, CUDA_FLOAT);
+        values[j] = cuda_fresh(l, cuda_gemm_sum_class(key));
     }
     kit_text_add(&l->body, "add.u32 %%x1, %s, %%x0;\n@%%more%u ld.%s", slice, copy, space);
     if (key->width == 4) {
-        cuda_emit(l, ".v4.f32 {$, $, $, $}, [%x1];", values[0], values[1], values[2], values[3]);
+        cuda_emit(l, ".v4.b32 {$, $, $, $}, [%x1];", values[0], values[1], values[2], values[3]);
     } else {
-        cuda_emit(l, ".f32 $, [%x1];", values[0]);
+        cuda_emit(l, ".b32 $, [%x1];", values[0]);
     }
     return values[0];
 }
@@ -218,15 +221,14 @@ static void write_piece_sum(cuda_lowering *l, const cuda_gemm_key *key, uint32_t
         sums[j] = parts[0];
         sums[j].bits += j;
         for (uint32_t i = 1; i < key->split; i++) {
-            const cuda_operand part = {CUDA_FLOAT, parts[i].bits + j};
-            cuda_emit(l, "add.rn.f32 $, $, $;", sums[j], sums[j], part);
+            cuda_gemm_sum_add(l, key, sums[j], (cuda_operand){parts[i].kind, parts[i].bits + j});
         }
     }
     kit_text_add(&l->body, "add.u32 %%x1, %%own_slice, %%x0;\n@%%more%u st.shared", copy);
     if (key->width == 4) {
-        cuda_emit(l, ".v4.f32 [%x1], {$, $, $, $};", sums[0], sums[1], sums[2], sums[3]);
+        cuda_emit(l, ".v4.b32 [%x1], {$, $, $, $};", sums[0], sums[1], sums[2], sums[3]);
     } else {
-        cuda_emit(l, ".f32 [%x1], $;", sums[0]);
+        cuda_emit(l, ".b32 [%x1], $;", sums[0]);
     }
 }
 
@@ -244,11 +246,11 @@ static void write_piece_store(cuda_lowering *l, const cuda_gemm_key *key,
         cuda_emit(l, "cvt.u16.u32 %half, $;", words[0]);
         kit_text_add(&l->body, "@%%inside st.global.b16 [%%at], %%half;\n");
     } else if (key->width == 1) {
-        cuda_emit(l, "@%inside st.global.f32 [%at], $;", values[0]);
+        cuda_emit(l, "@%inside st.global.b32 [%at], $;", values[0]);
     } else if (halves) {
         cuda_emit(l, "@%inside st.global.v2.b32 [%at], {$, $};", words[0], words[1]);
     } else {
-        cuda_emit(l, "@%inside st.global.v4.f32 [%at], {$, $, $, $};", values[0], values[1],
+        cuda_emit(l, "@%inside st.global.v4.b32 [%at], {$, $, $, $};", values[0], values[1],
                   values[2], values[3]);
     }
 }
@@ -298,7 +300,7 @@ static void write_piece(cuda_lowering *l, const cuda_gemm_key *key, uint32_t cop
         kit_text_add(t, "add.u32 %%c_column, %%c_first, %u;\n", i);
         place.pair = i / 2;
         place.second = i % 2;
-        values[i] = cuda_gemm_element(l, key, &place, (cuda_operand){CUDA_FLOAT, first.bits + i});
+        values[i] = cuda_gemm_element(l, key, &place, (cuda_operand){first.kind, first.bits + i});
     }
     kit_text_add(t, "mov.u32 %%c_column, %%c_first;\n");
     cuda_gemm_element_inside(t, &place);
@@ -361,10 +363,10 @@ void cuda_gemm_staged_tile(cuda_lowering *l, const cuda_gemm_key *key)
                         "setp.eq.u32 %%p, %%slices, 0;\n@%%p bra SLICES_STORED;\n");
         cuda_gemm_partial_add(l, key);
     } else if (key->split > 1) {
-        write_sums(t, key);
+        write_sums(l, key);
         write_parts(l, key);
     } else {
-        write_sums(t, key);
+        write_sums(l, key);
         kit_text_add(t, "mov.u32 %%own_slice, %%base;\n");
     }
     cuda_gemm_inputs_begin_pieces(l, key, &inputs[0]);

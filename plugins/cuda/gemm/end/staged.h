@@ -10,7 +10,7 @@
 bool cuda_gemm_staged_is_supported(const cuda_gemm_key *key);
 
 /* Writes what is done once. */
-void cuda_gemm_staged_begin(cuda_lowering *l);
+void cuda_gemm_staged_begin(cuda_lowering *l, const cuda_gemm_key *key);
 
 /* Writes what is done for each tile; the sums are in %f0 and on, in wgmma's layout. They replace
  * the stages of the ring, which the producer fills again after all have arrived at `drained`. */

@@ -1,16 +1,16 @@
 /* PTX of the producer without tensor maps, see gemm/producer/direct.h.
  *
- * A line of a stage is 128 bytes along k, of one row of A or column of B, or 64 elements of a line
- * across k. Lines are taken in groups of eight, as the swizzle repeats: group g of an operand is at
- * g KiB of its tile in either layout, and warp w has groups w, w + 4, .... Where a tile begins,
- * lines are eight apart and columns 16, so line j of every group begins alike: at (start + j x
- * distance of lines) mod 16 bytes of a piece of memory.
+ * A line of a stage is 128 bytes along k, of one row of A or column of B, or of a line across k.
+ * Lines are taken in groups of eight, as the swizzle repeats: group g of an operand is at g KiB of
+ * its tile in either layout, and warp w has groups w, w + 4, .... Tiles begin at multiples of 16
+ * lines and columns, so line j of every group of a warp begins alike: at (start + j x distance of
+ * lines) mod 16 bytes of a piece of memory, where the start of 16-bit types is that of the tile.
  *
  * Copies: a work-item has a piece of line lane / 8 and of the line 4 after it, and the first
  * eight the ninth piece of a line each, which lines that begin inside a piece need. Beyond the
  * end of a line and after the last line the copy fills with zeros and reads nothing. Stores: a
- * warp writes a line, each work-item one word, from two words of the copy that are shifted by
- * none or two bytes. */
+ * warp writes a line, each work-item one word, from two words of the copy that are shifted by up to
+ * three bytes. */
 #include "gemm/producer/direct.h"
 
 #include "gemm/tile/ring.h"
@@ -22,13 +22,13 @@ enum {
     GROUP_LINES = 8,
     PIECE = 16, /* bytes */
     RAW_GROUP = GROUP_LINES * CUDA_GEMM_RAW_LINE,
-    BLOCK_GROUPS = 8, /* of a block of 64 elements across k */
-    MAX_LOADS = 12    /* lines that a warp stores at once: of 128 rows and 256 columns */
+    MAX_LOADS = 12 /* lines that a warp stores at once: of 128 rows and 256 columns */
 };
 
 bool cuda_gemm_direct_is_supported(const cuda_gemm_key *key)
 {
-    return hal_type_size(key->type) == 2 && key->shared == CUDA_GEMM_SHARES_NONE;
+    return hal_type_size(key->type) <= 2 && !cuda_gemm_converts(key) &&
+           key->shared == CUDA_GEMM_SHARES_NONE;
 }
 
 /* A or B of the kernel. */
@@ -36,22 +36,24 @@ typedef struct source {
     const char *name, *first, *end; /* registers: a suffix, of the tile and of the matrix */
     bool along_k;
     uint32_t groups;     /* of eight lines */
+    uint32_t size;       /* bytes of an element */
     uint32_t raw, bytes; /* offsets in a raw stage and in a stage */
     uint32_t at;         /* offset in the parameter block */
 } source;
 
 static source source_of(const cuda_gemm_key *key, uint32_t number)
 {
-    const uint32_t groups_a = CUDA_GEMM_ROWS / GROUP_LINES;
+    const uint32_t groups_a = CUDA_GEMM_ROWS / GROUP_LINES, size = hal_type_size(key->type);
     const size_t at = offsetof(cuda_gemm_block, maps) + number * CUDA_GEMM_MAP_BYTES;
     if (number == 0) {
-        return (source){"a", "%row", "%m", !key->transpose_a, groups_a, 0, 0, (uint32_t)at};
+        return (source){"a", "%row", "%m", !key->transpose_a, groups_a, size, 0, 0, (uint32_t)at};
     }
     return (source){"b",
                     "%column",
                     "%n",
                     key->transpose_b != 0,
                     cuda_gemm_tile_b_bytes(key) / CUDA_GEMM_LINE / GROUP_LINES,
+                    size,
                     groups_a * RAW_GROUP,
                     cuda_gemm_tile_a_bytes(key),
                     (uint32_t)at};
@@ -124,25 +126,31 @@ static void write_place(kit_text *t, const source *s, const char *lane, const ch
 {
     const char *line = s->along_k ? s->first : "%depth",
                *position = s->along_k ? "%depth" : s->first;
-    kit_text_add(
-        t,
-        "mad.lo.u32 %%x1, %%warp, %u, %s;\nadd.u32 %%x1, %%x1, %s;\n"
-        "sub.s32 %%lines, %s, %%x1;\n"
-        "cvt.u64.u32 %%e2, %%x1;\nmad.lo.u64 %%e1, %%e2, %%line_%s, %%e0;\n"
-        "mul.wide.u32 %%e2, %s, 2;\nadd.u64 %%e1, %%e1, %%e2;\n"
-        "mov.u32 %%x1, %s;\ncvt.u64.u32 %%e2, %%x1;\nadd.u64 %%e1, %%e1, %%e2;\n"
-        "sub.s32 %%rest, %s, %s;\nmin.s32 %%rest, %%rest, 4096;\nshl.b32 %%rest, %%rest, 1;\n"
-        "sub.s32 %%rest, %%rest, %%x1;\n",
-        GROUP_LINES, line, lane, s->along_k ? s->end : "%k", s->name, position, bytes,
-        s->along_k ? "%k" : s->end, position);
+    kit_text_add(t,
+                 "mad.lo.u32 %%x1, %%warp, %u, %s;\nadd.u32 %%x1, %%x1, %s;\n"
+                 "sub.s32 %%lines, %s, %%x1;\n"
+                 "cvt.u64.u32 %%e2, %%x1;\nmad.lo.u64 %%e1, %%e2, %%line_%s, %%e0;\n"
+                 "mul.wide.u32 %%e2, %s, %u;\nadd.u64 %%e1, %%e1, %%e2;\n"
+                 "mov.u32 %%x1, %s;\ncvt.u64.u32 %%e2, %%x1;\nadd.u64 %%e1, %%e1, %%e2;\n"
+                 "sub.s32 %%rest, %s, %s;\nmin.s32 %%rest, %%rest, 4096;\n"
+                 "mul.lo.s32 %%rest, %%rest, %u;\n"
+                 "sub.s32 %%rest, %%rest, %%x1;\n",
+                 GROUP_LINES, line, lane, s->along_k ? s->end : "%k", s->name, position, s->size,
+                 bytes, s->along_k ? "%k" : s->end, position, s->size);
+}
+
+/* Groups of a block of 128 bytes across k, which has as many lines as a stage has elements of k. */
+static uint32_t block_groups(const source *s)
+{
+    return CUDA_GEMM_LINE / s->size / GROUP_LINES;
 }
 
 /* Group `turn` of this warp: its lines from the first group's, and bytes along the line. */
 static void group_place(const source *s, uint32_t turn, uint32_t *line, uint32_t *bytes)
 {
-    const uint32_t group = turn * WARPS;
-    *line = (s->along_k ? group : group % BLOCK_GROUPS) * GROUP_LINES;
-    *bytes = (s->along_k ? 0 : group / BLOCK_GROUPS) * CUDA_GEMM_LINE;
+    const uint32_t group = turn * WARPS, of_block = block_groups(s);
+    *line = (s->along_k ? group : group % of_block) * GROUP_LINES;
+    *bytes = (s->along_k ? 0 : group / of_block) * CUDA_GEMM_LINE;
 }
 
 /* The work-item's bytes of its piece `bytes` further along the line. */
@@ -156,7 +164,8 @@ static void write_valid(kit_text *t, uint32_t bytes)
 
 /* The work-item's pieces of the groups of all turns, from its line `down` of the first group on.
  * Lines of a work-item are multiples of eight apart, so that its pieces begin alike. Even and odd
- * turns have an address each: across k, the two halves of a block of 64 lines. */
+ * turns have an address each: across k, of 16-bit types, the two halves of a block. A block of
+ * bytes across k is all of A. */
 static void write_pieces(kit_text *t, const source *s, uint32_t down, const char *guard,
                          const char *guard_of_some, const char *to)
 {
@@ -178,7 +187,7 @@ static void write_pieces(kit_text *t, const source *s, uint32_t down, const char
                      line + down, is_partial(s, turn) ? guard_of_some : guard, to,
                      s->raw + turn * WARPS * RAW_GROUP + down * CUDA_GEMM_RAW_LINE,
                      turn % 2 == 0 ? "even" : "odd", bytes, PIECE);
-        if (s->along_k && turn + 2 < turns(s)) {
+        if ((s->along_k || s->size == 1) && turn + 2 < turns(s)) {
             const char *name = turn % 2 == 0 ? "even" : "odd";
             kit_text_add(t, "mad.lo.u64 %%%s, %%line_%s, %u, %%%s;\n", name, s->name,
                          2 * WARPS * GROUP_LINES, name);
@@ -218,6 +227,14 @@ static void write_next_raw(kit_text *t, const cuda_gemm_key *key, const char *na
                  "add.u32 %s, %s, %u;\nadd.u32 %%x0, %%raw, %u;\n"
                  "setp.eq.u32 %%p, %s, %%x0;\nselp.u32 %s, %%raw, %s, %%p;\n",
                  name, name, bytes, bytes * cuda_gemm_raw_stages(key), name, name, name);
+}
+
+/* Of bytes, the line with which a warp begins need not begin as that of the tile does. */
+static void write_first_line(kit_text *t, const source *s)
+{
+    kit_text_add(
+        t, "mul.lo.u32 %%x0, %%warp, %u;\nmad.lo.u32 %%start_%s, %%x0, %%apart_%s, %%start_%s;\n",
+        GROUP_LINES, s->name, s->name, s->name);
 }
 
 /* Line `line` of all groups of a warp: two words of the copy in registers `first` and on. */
@@ -278,6 +295,10 @@ void cuda_gemm_direct_store(kit_text *t, const cuda_gemm_key *key, const char *l
                  "and.b32 %%start_a, %%start_a, 15;\nand.b32 %%start_b, %%start_b, 15;\n",
                  cuda_gemm_stage_bytes(key), 8 * (cuda_gemm_raw_stages(key) - 1));
     const source a = source_of(key, 0), b = source_of(key, 1);
+    if (a.size == 1) {
+        write_first_line(t, &a);
+        write_first_line(t, &b);
+    }
     for (uint32_t line = 0; line < GROUP_LINES; line++) {
         kit_text_add(t, "add.u32 %%place, %%swizzled%u, %%stage;\n", line);
         write_line_loads(t, &a, line, 0);

@@ -33,12 +33,12 @@ enum {
 
 /* Everything that the text depends on. */
 typedef struct cuda_gemm_key {
-    hal_type type;   /* of A and B: F16, BF16 or F32 */
-    hal_type type_c; /* F16, BF16 or F32 */
+    hal_type type;   /* of A and B: F16, BF16, F32, F8_E4M3, I8 or U8 */
+    hal_type type_c; /* F16, BF16 or F32; of integers also I32 or U32 */
     uint8_t transpose_a, transpose_b;
     uint8_t swapped;   /* C is stored transposed */
     uint8_t reads_c;   /* beta may differ from 0 */
-    uint8_t flushes;   /* sums of 64 elements of k are added to F32 sums, as the units truncate */
+    uint8_t flushes;   /* sums of some elements of k are added to F32 sums, as the units truncate */
     uint8_t split;     /* groups that share a tile of C, each for a part of k */
     uint8_t in_memory; /* they add their sums through device memory; else as a cluster */
     uint8_t staged;    /* C leaves through a loop over rows in shared memory; set where split > 1 */
@@ -96,7 +96,12 @@ typedef struct cuda_gemm_block {
     uint32_t tiles_m, tiles_n, tiles; /* of one matrix, and of the whole batch */
     uint32_t raster;                  /* rows of tiles that are taken together, for the L2 */
     uint32_t batched_a, batched_b;    /* 0: all matrices of the batch share the operand */
-    float alpha, beta;
+    union {
+        struct {
+            float alpha, beta;
+        };
+        uint32_t factors[2]; /* the same of integers, modulo 2^32 */
+    };
     uint32_t batch;
     uint32_t places; /* tiles of C, of all matrices; of pairs where groups share operands */
     uint64_t parts;  /* address of the queue's memory, see gemm/end/partial.h */
@@ -149,6 +154,18 @@ static inline uint32_t cuda_gemm_sum_bytes(const cuda_gemm_key *key)
 static inline bool cuda_gemm_rounds(const cuda_gemm_key *key)
 {
     return key->type == HAL_TYPE_F32 && !key->flushes;
+}
+
+/* Whether A and B have 8-bit elements, which the units read along k only. */
+static inline bool cuda_gemm_has_bytes(const cuda_gemm_key *key)
+{
+    return hal_type_size(key->type) == 1;
+}
+
+/* Whether A and B are integers, whose sums are exact modulo 2^32. */
+static inline bool cuda_gemm_is_integer(const cuda_gemm_key *key)
+{
+    return hal_type_is_integer(key->type);
 }
 
 /* Sets what the end of a tile depends on but its layout: whether C is read, and the epilogue. */

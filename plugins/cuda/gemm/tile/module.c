@@ -1,6 +1,7 @@
 /* The module of a matrix product and the order of its tiles, see gemm/tile/module.h. */
 #include "gemm/tile/module.h"
 
+#include "gemm/tile/sums.h"
 #include "lower/lower.h"
 
 #include <stddef.h>
@@ -12,7 +13,7 @@ hal_status cuda_gemm_module_write(const cuda_gemm_key *key, const cuda_gemm_writ
         .kernel = key->epilogue, .features = cuda_features(90), .body = {.host = text->host}};
     void *scratch = NULL;
     HAL_TRY(key->epilogue ? cuda_lowering_init(&l, &scratch) : HAL_OK);
-    l.used[CUDA_FLOAT] = writers->sums;
+    l.used[cuda_gemm_sum_class(key)] = writers->sums;
     writers->body(&l, key);
     hal_status status = l.status;
     if (status == HAL_OK) {

@@ -10,7 +10,7 @@
 typedef struct cuda_gemm_writers {
     void (*body)(cuda_lowering *l, const cuda_gemm_key *key);
     void (*header)(const cuda_lowering *l, const cuda_gemm_key *key, kit_text *text);
-    uint32_t sums; /* registers of floats that the sums take */
+    uint32_t sums; /* registers that the sums take */
 } cuda_gemm_writers;
 
 /* Appends the module of a kernel to `text`. Errors: OUT_OF_MEMORY, those of the body. */

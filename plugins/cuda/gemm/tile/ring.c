@@ -36,8 +36,8 @@ uint32_t cuda_gemm_units_b(const cuda_gemm_key *key)
 /* A tile of 16-bit elements along n has whole boxes. */
 uint32_t cuda_gemm_small_b(const cuda_gemm_key *key)
 {
-    return key->type == HAL_TYPE_F32 ? cuda_gemm_units_b(key) + key->columns * CUDA_GEMM_LINE
-                                     : cuda_gemm_tile_a_bytes(key) + cuda_gemm_tile_b_bytes(key);
+    return cuda_gemm_units_b(key) + (cuda_gemm_transposes_b(key) ? key->columns * CUDA_GEMM_LINE
+                                                                 : cuda_gemm_tile_b_bytes(key));
 }
 
 uint32_t cuda_gemm_stage_bytes(const cuda_gemm_key *key)
@@ -47,7 +47,7 @@ uint32_t cuda_gemm_stage_bytes(const cuda_gemm_key *key)
 
 uint32_t cuda_gemm_store_rows(const cuda_gemm_key *key)
 {
-    const uint32_t most = key->swapped && key->type_c == HAL_TYPE_F32 ? 32 : STORE_ROWS;
+    const uint32_t most = key->swapped && hal_type_size(key->type_c) == 4 ? 32 : STORE_ROWS;
     return key->swapped && key->columns < most ? key->columns : most;
 }
 

@@ -40,10 +40,10 @@ static inline bool cuda_gemm_has_parts(const cuda_gemm_key *key)
     return key->type == HAL_TYPE_F32 && key->flushes;
 }
 
-/* Whether B is written again along k, as the units take F32 in no other layout. */
+/* Whether B is written again along k, as the units take F32 and bytes in no other layout. */
 static inline bool cuda_gemm_transposes_b(const cuda_gemm_key *key)
 {
-    return key->type == HAL_TYPE_F32 && !key->transpose_b;
+    return hal_type_size(key->type) != 2 && !key->transpose_b;
 }
 
 static inline bool cuda_gemm_converts(const cuda_gemm_key *key)

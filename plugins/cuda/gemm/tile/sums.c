@@ -1,6 +1,7 @@
 /* PTX of the sums of a tile, see gemm/tile/sums.h.
  *
- * 16-bit types: both operands are read from shared memory, in either layout. F32: the units
+ * 16-bit types: both operands are read from shared memory, in either layout. 8-bit types: so are B
+ * and an A along k; an A across k goes through registers (gemm/tile/bytes.h). F32: the units
  * multiply TF32, take shared memory along k only, and drop the low 13 bits of what they read. So an
  * A across k goes through registers, where either layout does. In products of one term the copies
  * to shared memory round both operands (see gemm/gemm.c). Three-term products write x as big +
@@ -13,6 +14,7 @@
  * places, see cuda_gemm_write_row, so that a warp reads without bank conflicts. */
 #include "gemm/tile/sums.h"
 
+#include "gemm/tile/bytes.h"
 #include "gemm/tile/ring.h"
 #include "gemm/tile/turns.h"
 
@@ -38,9 +40,16 @@ static bool rows_are_mixed(const cuda_gemm_key *key)
     return key->type == HAL_TYPE_F32 && key->transpose_a;
 }
 
+/* An A of bytes across k: the pairs of neighbours that a transposing load gives are two rows of a
+ * work-item. */
+static bool rows_are_pairs(const cuda_gemm_key *key)
+{
+    return cuda_gemm_has_bytes(key) && key->transpose_a;
+}
+
 uint32_t cuda_gemm_row_step(const cuda_gemm_key *key)
 {
-    return rows_are_mixed(key) ? 4 : 8;
+    return rows_are_mixed(key) ? 4 : rows_are_pairs(key) ? 1 : 8;
 }
 
 void cuda_gemm_write_row(kit_text *t, const cuda_gemm_key *key)
@@ -54,6 +63,8 @@ void cuda_gemm_write_row(kit_text *t, const cuda_gemm_key *key)
                         "and.b32 %%x3, %%x1, 1;\nmad.lo.u32 %%x0, %%x3, 8, %%x0;\n"
                         "shr.u32 %%x3, %%x2, 2;\nmad.lo.u32 %%x0, %%x3, 16, %%x0;\n"
                         "and.b32 %%x2, %%x2, 3;\nadd.u32 %%x0, %%x0, %%x2;\n");
+    } else if (rows_are_pairs(key)) {
+        kit_text_add(t, "mad.lo.u32 %%x0, %%x1, 16, %%x0;\nmad.lo.u32 %%x0, %%x2, 2, %%x0;\n");
     } else {
         kit_text_add(t, "mad.lo.u32 %%x0, %%x1, 16, %%x0;\nadd.u32 %%x0, %%x0, %%x2;\n");
     }
@@ -64,6 +75,23 @@ uint32_t cuda_gemm_sum_registers(const cuda_gemm_key *key)
     return key->flushes ? key->columns : key->columns / 2;
 }
 
+uint32_t cuda_gemm_sum_class(const cuda_gemm_key *key)
+{
+    return cuda_gemm_is_integer(key) ? CUDA_WORD : CUDA_FLOAT;
+}
+
+cuda_operand cuda_gemm_sum(const cuda_gemm_key *key, uint32_t number)
+{
+    return (cuda_operand){cuda_gemm_sum_class(key), number};
+}
+
+void cuda_gemm_sum_add(cuda_lowering *l, const cuda_gemm_key *key, cuda_operand sum,
+                       cuda_operand part)
+{
+    cuda_emit(l, cuda_gemm_is_integer(key) ? "add.u32 $, $, $;" : "add.rn.f32 $, $, $;", sum, sum,
+              part);
+}
+
 /* Sums of a stage that are flushed follow those of the tile. */
 static uint32_t first_register(const cuda_gemm_key *key)
 {
@@ -72,8 +100,9 @@ static uint32_t first_register(const cuda_gemm_key *key)
 
 static void write_sum_list(kit_text *t, const cuda_gemm_key *key)
 {
+    const char letter = cuda_gemm_is_integer(key) ? 'r' : 'f';
     for (uint32_t i = 0; i < key->columns / 2; i++) {
-        kit_text_add(t, i == 0 ? "{%%f%u" : ",%%f%u", first_register(key) + i);
+        kit_text_add(t, "%s%%%c%u", i == 0 ? "{" : ",", letter, first_register(key) + i);
     }
     kit_text_add(t, "}");
 }
@@ -104,29 +133,67 @@ static void write_flush(kit_text *t, const cuda_gemm_key *key)
     }
 }
 
-/* ---- 16-bit types ---- */
+/* The instruction up to the sums. */
+static void write_instruction(kit_text *t, const cuda_gemm_key *key)
+{
+    static const char *const names[HAL_TYPE_COUNT] = {
+        [HAL_TYPE_F16] = "k16.f32.f16.f16",  [HAL_TYPE_BF16] = "k16.f32.bf16.bf16",
+        [HAL_TYPE_F32] = "k8.f32.tf32.tf32", [HAL_TYPE_F8_E4M3] = "k32.f32.e4m3.e4m3",
+        [HAL_TYPE_I8] = "k32.s32.s8.s8",     [HAL_TYPE_U8] = "k32.s32.u8.u8"};
+    kit_text_add(t, "wgmma.mma_async.sync.aligned.m64n%u%s ", key->columns, names[key->type]);
+    write_sum_list(t, key);
+}
+
+/* What follows the operands: factors of floats, and the layouts of 16-bit types. */
+static void write_instruction_end(kit_text *t, const cuda_gemm_key *key, const char *adds)
+{
+    kit_text_add(t, ", %s%s", adds, cuda_gemm_is_integer(key) ? "" : ", 1, 1");
+    if (hal_type_size(key->type) == 2) {
+        kit_text_add(t, ", %u, %u", key->transpose_a, !key->transpose_b);
+    }
+    kit_text_add(t, ";\n");
+}
+
+/* Waits until the converting warps have written what they make of stage %slot. */
+static void write_wait_converted(kit_text *t, const cuda_gemm_key *key, const char *name)
+{
+    if (cuda_gemm_converts(key)) {
+        kit_text_add(t,
+                     "shl.b32 %%x0, %%slot, 3;\nadd.u32 %%x0, %%x0, %%barriers;\n"
+                     "add.u32 %%x0, %%x0, %u;\n",
+                     cuda_gemm_converted_barrier(key));
+        cuda_gemm_write_wait(t, key, name, "%x0", "%parity", false);
+    }
+}
+
+/* ---- 16-bit types, and 8-bit types whose A is along k ---- */
+
+/* Whether the units read B along k. */
+static bool b_is_along_k(const cuda_gemm_key *key)
+{
+    return key->transpose_b || cuda_gemm_transposes_b(key);
+}
 
 static void write_multiply(kit_text *t, const cuda_gemm_key *key, uint32_t step)
 {
     /* Sixteen elements of k are 32 bytes of a line, or sixteen lines; both in units of 16 bytes. */
     const uint32_t along_k = STEP_BYTES / 16, across_k = STEP_BYTES / 2 * CUDA_GEMM_LINE / 16;
-    const char *type = key->type == HAL_TYPE_F16 ? "f16" : "bf16";
     kit_text_add(t, "add.u64 %%e2, %%e0, %u;\nadd.u64 %%e3, %%e1, %u;\n",
                  step * (key->transpose_a ? across_k : along_k),
-                 step * (key->transpose_b ? along_k : across_k));
-    kit_text_add(t, "wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s ", key->columns, type, type);
-    write_sum_list(t, key);
-    kit_text_add(t, ", %%e2, %%e3, %s, 1, 1, %u, %u;\n", step == 0 ? "%adds" : "%true",
-                 key->transpose_a, !key->transpose_b);
+                 step * (b_is_along_k(key) ? along_k : across_k));
+    write_instruction(t, key);
+    kit_text_add(t, ", %%e2, %%e3");
+    write_instruction_end(t, key, step == 0 ? "%adds" : "%true");
 }
 
 /* A stage is released when the wgmma after its own has been issued. */
-static void write_stage_halves(kit_text *t, const cuda_gemm_key *key)
+static void write_stage_narrow(kit_text *t, const cuda_gemm_key *key)
 {
+    write_wait_converted(t, key, "WAIT_CONVERTED");
     write_band(t, key);
     write_descriptor(t, "%e0", !key->transpose_a);
-    kit_text_add(t, "add.u32 %%x0, %%stage, %u;\n", cuda_gemm_tile_a_bytes(key));
-    write_descriptor(t, "%e1", key->transpose_b);
+    kit_text_add(t, "add.u32 %%x0, %%stage, %u;\n", cuda_gemm_units_b(key));
+    write_descriptor(t, "%e1", b_is_along_k(key));
     kit_text_add(t, "setp.ne.u32 %%adds, %s, 0;\nwgmma.fence.sync.aligned;\n",
                  key->flushes ? "0" : "%step");
     for (uint32_t i = 0; i < STEPS; i++) {
@@ -143,7 +210,7 @@ static void write_stage_halves(kit_text *t, const cuda_gemm_key *key)
     }
 }
 
-/* ---- F32 ---- */
+/* ---- F32, and 8-bit types whose A is across k ---- */
 
 /* Steps of a stage whose registers of A are loaded at once: all, but of wide tiles, whose steps are
  * long enough to hide the loads of the other half. */
@@ -166,7 +233,9 @@ static void write_place_of_a(kit_text *t, const cuda_gemm_key *key)
                  ".reg .b32 %%place_a, %%swizzle_a, %%a<%u>, %%small<%u>;\n"
                  "and.b32 %%x0, %%warp, 3;\nshr.u32 %%x1, %%lane, 2;\nand.b32 %%x2, %%lane, 3;\n",
                  2 * group_steps(key) * A_REGISTERS, 2 * group_steps(key) * A_REGISTERS);
-    if (key->transpose_a) {
+    if (cuda_gemm_has_bytes(key)) {
+        cuda_gemm_bytes_begin(t);
+    } else if (key->transpose_a) {
         kit_text_add(t, "shl.b32 %%place_a, %%multiplier, 1;\nshr.u32 %%x3, %%x0, 1;\n"
                         "add.u32 %%place_a, %%place_a, %%x3;\nshl.b32 %%place_a, %%place_a, 12;\n"
                         "mad.lo.u32 %%place_a, %%x2, 128, %%place_a;\n"
@@ -187,6 +256,10 @@ static void write_place_of_a(kit_text *t, const cuda_gemm_key *key)
 /* Loads A for step `step` of a stage into registers `first` and on. */
 static void write_load_a(kit_text *t, const cuda_gemm_key *key, uint32_t step, uint32_t first)
 {
+    if (cuda_gemm_has_bytes(key)) {
+        cuda_gemm_bytes_load(t, "%at0", step, first);
+        return;
+    }
     for (uint32_t i = 0; i < 2 && !key->transpose_a; i++) { /* k, then 4 more */
         kit_text_add(t,
                      "xor.b32 %%x0, %%swizzle_a, %u;\nadd.u32 %%x0, %%x0, %%at0;\n"
@@ -212,9 +285,9 @@ static void write_split_a(kit_text *t, uint32_t a)
 static void write_term(kit_text *t, const cuda_gemm_key *key, const char *a, const char *b,
                        const char *adds)
 {
-    kit_text_add(t, "wgmma.mma_async.sync.aligned.m64n%uk8.f32.tf32.tf32 ", key->columns);
-    write_sum_list(t, key);
-    kit_text_add(t, ", %s, %s, %s, 1, 1;\n", a, b, adds);
+    write_instruction(t, key);
+    kit_text_add(t, ", %s, %s", a, b);
+    write_instruction_end(t, key, adds);
 }
 
 static void write_register_term(kit_text *t, const cuda_gemm_key *key, const char *name,
@@ -291,18 +364,12 @@ static void write_stage_shared(kit_text *t, const cuda_gemm_key *key, const char
     kit_text_add(t, "mov.u32 %%previous, %%slot;\n");
 }
 
-/* A stage of F32. `adds`: to the sums of the stages before it, whose last one is released. */
-static void write_stage_floats(kit_text *t, const cuda_gemm_key *key, const char *adds,
+/* A stage. `adds`: to the sums of the stages before it, whose last one is released. */
+static void write_stage_loaded(kit_text *t, const cuda_gemm_key *key, const char *adds,
                                const char *wait_name, uint32_t set)
 {
     const uint32_t steps = group_steps(key);
-    if (cuda_gemm_converts(key)) {
-        kit_text_add(t,
-                     "shl.b32 %%x0, %%slot, 3;\nadd.u32 %%x0, %%x0, %%barriers;\n"
-                     "add.u32 %%x0, %%x0, %u;\n",
-                     cuda_gemm_converted_barrier(key));
-        cuda_gemm_write_wait(t, key, wait_name, "%x0", "%parity", false);
-    }
+    write_wait_converted(t, key, wait_name);
     kit_text_add(t, "add.u32 %%x0, %%stage, %u;\n", cuda_gemm_units_b(key));
     write_descriptor(t, "%e0", true);
     if (a_is_shared(key)) {
@@ -316,7 +383,7 @@ static void write_stage_floats(kit_text *t, const cuda_gemm_key *key, const char
         write_descriptor(t, "%e4", true);
     }
     kit_text_add(t, "add.u32 %%at0, %%stage, %%place_a;\n");
-    for (uint32_t i = 4; i-- > 0 && key->transpose_a;) { /* 4 rows are 16 bytes, 4 of k a bit */
+    for (uint32_t i = 4; i-- > 0 && rows_are_mixed(key);) { /* 4 rows are 16 bytes, 4 of k a bit */
         kit_text_add(t, "xor.b32 %%x0, %%swizzle_a, %u;\nadd.u32 %%at%u, %%at0, %%x0;\n",
                      16 * (i % 2) + 64 * (i / 2), i);
     }
@@ -330,11 +397,17 @@ static void write_stage_floats(kit_text *t, const cuda_gemm_key *key, const char
     kit_text_add(t, "mov.u32 %%previous, %%slot;\n");
 }
 
-/* ---- Both ---- */
+/* ---- All ---- */
+
+/* Whether the stages are those of write_stage_loaded. */
+static bool stages_are_loaded(const cuda_gemm_key *key)
+{
+    return key->type == HAL_TYPE_F32 || rows_are_pairs(key);
+}
 
 void cuda_gemm_sums_begin(kit_text *t, const cuda_gemm_key *key)
 {
-    if (key->type == HAL_TYPE_F32) {
+    if (stages_are_loaded(key)) {
         write_place_of_a(t, key);
     }
 }
@@ -355,16 +428,16 @@ static void write_next_step(kit_text *t, const char *condition, const char *labe
                  condition, label);
 }
 
-/* Three-term products: the sums of two stages are flushed, or of the last one. */
+/* The sums of two stages are flushed, or of the last one. */
 static void write_pairs(kit_text *t, const cuda_gemm_key *key)
 {
     kit_text_add(t, "setp.ne.u32 %%adds, 0, 0;\nMULTIPLY_STEP:\n");
     write_wait_full(t, key, "WAIT_FULL");
-    write_stage_floats(t, key, "%adds", "WAIT_CONVERTED", 0);
+    write_stage_loaded(t, key, "%adds", "WAIT_CONVERTED", 0);
     cuda_gemm_write_next_slot(t, key);
     write_next_step(t, "eq", "FLUSH");
     write_wait_full(t, key, "WAIT_SECOND");
-    write_stage_floats(t, key, "%true", "WAIT_SECOND_CONVERTED", 1);
+    write_stage_loaded(t, key, "%true", "WAIT_SECOND_CONVERTED", 1);
     cuda_gemm_write_next_slot(t, key);
     kit_text_add(t, "add.u32 %%step, %%step, 1;\nFLUSH:\n");
     write_flush(t, key);
@@ -373,20 +446,20 @@ static void write_pairs(kit_text *t, const cuda_gemm_key *key)
 
 static void write_stages(kit_text *t, const cuda_gemm_key *key)
 {
-    const bool pairs = key->type == HAL_TYPE_F32 && group_steps(key) == STEPS && !a_is_shared(key);
+    const bool pairs = stages_are_loaded(key) && group_steps(key) == STEPS && !a_is_shared(key);
     kit_text_add(t, "MULTIPLY_STEP:\n");
     write_wait_full(t, key, "WAIT_FULL");
-    if (key->type == HAL_TYPE_F32) {
+    if (stages_are_loaded(key)) {
         kit_text_add(t, "setp.ne.u32 %%adds, %%step, 0;\n");
-        write_stage_floats(t, key, "%adds", "WAIT_CONVERTED", 0);
+        write_stage_loaded(t, key, "%adds", "WAIT_CONVERTED", 0);
     } else {
-        write_stage_halves(t, key);
+        write_stage_narrow(t, key);
     }
     cuda_gemm_write_next_slot(t, key);
     if (pairs) { /* the registers of A take turns */
         write_next_step(t, "eq", "MULTIPLIED_STEPS");
         write_wait_full(t, key, "WAIT_SECOND");
-        write_stage_floats(t, key, "%true", "WAIT_SECOND_CONVERTED", 1);
+        write_stage_loaded(t, key, "%true", "WAIT_SECOND_CONVERTED", 1);
         cuda_gemm_write_next_slot(t, key);
     }
     write_next_step(t, "lt", "MULTIPLY_STEP");
@@ -407,7 +480,7 @@ void cuda_gemm_sums_tile(kit_text *t, const cuda_gemm_key *key)
         kit_text_add(t, "mov.f32 %%f%u, 0f00000000;\n", i);
     }
     kit_text_add(t, "mov.u32 %%step, 0;\nmov.u32 %%previous, 0;\n");
-    if (cuda_gemm_has_parts(key)) {
+    if (key->flushes && stages_are_loaded(key)) {
         write_pairs(t, key);
     } else {
         write_stages(t, key);
@@ -499,7 +572,9 @@ void cuda_gemm_convert_tile(kit_text *t, const cuda_gemm_key *key)
                     "shl.b32 %%x0, %%slot, 3;\nadd.u32 %%barrier, %%barriers, %%x0;\n");
     cuda_gemm_write_wait(t, key, "WAIT_RAW", "%barrier", "%parity", false);
     kit_text_add(t, "mad.lo.u32 %%stage, %%slot, %u, %%base;\n", cuda_gemm_stage_bytes(key));
-    if (cuda_gemm_transposes_b(key)) {
+    if (cuda_gemm_has_bytes(key)) {
+        cuda_gemm_bytes_convert(t, key);
+    } else if (cuda_gemm_transposes_b(key)) {
         write_transposed_tile(t, key);
     } else {
         write_small_tile(t, key);

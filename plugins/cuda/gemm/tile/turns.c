@@ -12,6 +12,7 @@ bool cuda_gemm_turns_are_supported(const cuda_gemm_key *key)
 {
     return !key->staged && !key->by_rows && !key->direct && !key->flushes && key->split == 1 &&
            !(key->type == HAL_TYPE_F32 && key->transpose_a) &&
+           !(cuda_gemm_has_bytes(key) && key->transpose_a) &&
            !(key->shared == CUDA_GEMM_SHARES_A && key->transpose_a);
 }
 
