@@ -20,6 +20,18 @@ extern "C" {
  * cut into several products. */
 #define OPS_CONVOLUTION_BYTES (UINT64_C(64) << 20)
 
+/* How convolutions and their gradients are computed, apart from those with one channel per group. */
+typedef enum ops_convolution_way {
+    OPS_CONVOLUTION_AUTO,    /* the one that takes less time, by bytes and operations */
+    OPS_CONVOLUTION_COPIED,  /* windows are copied to a matrix */
+    OPS_CONVOLUTION_IMPLICIT /* the product's kernel reads the windows in x, where it can */
+} ops_convolution_way;
+
+/* Sets the way for calls from now on; at first that of the variable HAL_CONVOLUTION ("auto",
+ * "copied" or "implicit"), else AUTO. Results of two ways differ by rounding.
+ * Threads: the queue's. Errors: none; other values count as AUTO. */
+HAL_API void ops_context_set_convolution(ops_context *context, ops_convolution_way way);
+
 /* Zeros are the defaults, so that a zero-initialised structure with its size is a convolution with
  * steps of 1, without padding, in strict arithmetic. One number for each spatial axis. */
 typedef struct ops_convolution_options {

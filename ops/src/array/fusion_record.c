@@ -4,6 +4,7 @@
 #include "attention_match.h"
 #include "matmul_record.h"
 
+#include "gemm/windows.h"
 #include "kernels/fold.h"
 #include "kernels/pool.h"
 #include "kernels/reduce.h"
@@ -252,18 +253,37 @@ static hal_status record_dequantise(const ops_fusion_plan *plan, const ops_tenso
     return ops_dequantise(plan->context, &weights, &as_b);
 }
 
+/* A view of y, whose channels may be last, in which they are second. */
+static hal_status channels_second(const ops_fusion_plan *plan, uint32_t rank, const ops_tensor *y,
+                                  ops_tensor *second)
+{
+    int32_t axes[OPS_MAX_RANK] = {0, (int32_t)rank + 1};
+    for (uint32_t i = 0; i < rank; i++) {
+        axes[i + 2] = (int32_t)i + 1;
+    }
+    *second = *y;
+    return plan->anchor->function ? ops_tensor_permute(y, axes, second) : HAL_OK;
+}
+
+static hal_status record_convolution(const ops_fusion_plan *plan, const ops_tensor *y)
+{
+    const ops_gemm_windows_form *form = plan->anchor->form;
+    const ops_tensor *x = &plan->inputs[0]->view, *w = &plan->inputs[1]->view;
+    const ops_tensor *bias = plan->input_count > 2 ? &plan->inputs[2]->view : NULL;
+    ops_tensor second;
+    if (form->is_gradient) {
+        return ops_gemm_windows(plan->context, form, x, y, NULL, w);
+    }
+    HAL_TRY(channels_second(plan, form->rank, y, &second));
+    return ops_gemm_windows(plan->context, form, x, w, bias, &second);
+}
+
 static hal_status record_depthwise(const ops_fusion_plan *plan, const ops_tensor *y)
 {
     const ops_depthwise_options *options = plan->anchor->form;
     const ops_tensor *bias = plan->input_count > 2 ? &plan->inputs[2]->view : NULL;
-    int32_t axes[OPS_MAX_RANK] = {0, (int32_t)options->rank + 1};
-    ops_tensor second = *y; /* the channels are second there */
-    for (uint32_t i = 0; i < options->rank; i++) {
-        axes[i + 2] = (int32_t)i + 1;
-    }
-    if (plan->anchor->function) {
-        HAL_TRY(ops_tensor_permute(y, axes, &second));
-    }
+    ops_tensor second;
+    HAL_TRY(channels_second(plan, options->rank, y, &second));
     return ops_depthwise(plan->context, options, &plan->inputs[0]->view, &plan->inputs[1]->view,
                          bias, &second);
 }
@@ -298,6 +318,8 @@ static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expressio
         return ops_unfold(plan->context, anchor->form, x, &plan->inputs[1]->view, y);
     case OPS_OPERATION_DEPTHWISE:
         return record_depthwise(plan, y);
+    case OPS_OPERATION_CONVOLUTION:
+        return record_convolution(plan, y);
     case OPS_OPERATION_POOL:
         return ops_pool_windows(plan->context, anchor->form, x, y);
     case OPS_OPERATION_ATTENTION:

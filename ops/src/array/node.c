@@ -1,6 +1,7 @@
 /* Nodes, see node.h. */
 #include "node.h"
 
+#include "gemm/windows.h"
 #include "kernels/pool.h"
 
 #include <hal/profile.h>
@@ -451,11 +452,12 @@ void ops_node_set_view(ops_array *node, const ops_tensor *view)
 
 uint32_t ops_node_form_bytes(const ops_array *node)
 {
-    return node->operation == OPS_OPERATION_UNFOLD      ? sizeof(ops_unfold_places)
-           : node->operation == OPS_OPERATION_DEPTHWISE ? sizeof(ops_depthwise_options)
-           : node->operation == OPS_OPERATION_POOL      ? sizeof(ops_pool_form)
-           : node->operation == OPS_OPERATION_UPDATE    ? sizeof(ops_tensor)
-                                                        : sizeof(ops_quantised_form);
+    return node->operation == OPS_OPERATION_UNFOLD        ? sizeof(ops_unfold_places)
+           : node->operation == OPS_OPERATION_DEPTHWISE   ? sizeof(ops_depthwise_options)
+           : node->operation == OPS_OPERATION_CONVOLUTION ? sizeof(ops_gemm_windows_form)
+           : node->operation == OPS_OPERATION_POOL        ? sizeof(ops_pool_form)
+           : node->operation == OPS_OPERATION_UPDATE      ? sizeof(ops_tensor)
+                                                          : sizeof(ops_quantised_form);
 }
 
 const char *ops_node_operation_name(const ops_array *node)
@@ -479,6 +481,7 @@ const char *ops_node_operation_name(const ops_array *node)
         [OPS_OPERATION_ATTENTION] = "attention",
         [OPS_OPERATION_UNFOLD] = "unfold",
         [OPS_OPERATION_DEPTHWISE] = "depthwise",
+        [OPS_OPERATION_CONVOLUTION] = "convolution",
         [OPS_OPERATION_POOL] = "pool",
         [OPS_OPERATION_DEQUANTISE] = "dequantise",
         [OPS_OPERATION_UPDATE] = "update",

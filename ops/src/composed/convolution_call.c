@@ -1,5 +1,5 @@
 /* Public calls of convolutions: shapes, and the gradients in terms of convolutions. */
-#include "convolution.h"
+#include "convolution_implicit.h"
 
 #include <string.h>
 
@@ -45,6 +45,18 @@ static hal_status check_bias(const ops_convolution_form *f, const ops_array *x,
                              ops_describe(&bias->view, text));
 }
 
+static ops_array *convolve_implicit(const ops_convolution_form *f, ops_array *x, ops_array *w,
+                                    ops_array *bias)
+{
+    static const int64_t step[OPS_MAX_SPATIAL] = {1, 1, 1};
+    int64_t lengths[OPS_MAX_SPATIAL] = {0};
+    for (uint32_t i = 0; i < f->rank; i++) {
+        lengths[i] = f->length[i] + f->before[i] + f->after[i];
+    }
+    x = ops_convolution_place_last(f, f->before, step, lengths, x);
+    return x ? ops_convolution_implicit(f, x, w, bias) : NULL;
+}
+
 static ops_array *convolve(const ops_convolution_options *options, ops_array *x, ops_array *w,
                            ops_array *bias)
 {
@@ -60,6 +72,9 @@ static ops_array *convolve(const ops_convolution_options *options, ops_array *x,
     }
     if (ops_convolution_is_depthwise(&f) && f.images > 0 && f.outputs > 0) {
         return ops_convolution_depthwise(&f, x, w, bias);
+    }
+    if (ops_convolution_is_implicit(&f, x, false)) {
+        return convolve_implicit(&f, x, w, bias);
     }
     if (!(x = ops_convolution_pad(&f, x))) {
         return NULL;
@@ -138,6 +153,35 @@ static ops_array *turn_weights(const ops_convolution_form *f, ops_array *w)
     return w ? ops_array_reshape(w, f->rank + 2, turned) : NULL;
 }
 
+/* As a convolution of x with zeros, whose windows are 1 apart. */
+static ops_convolution_form spread_form(const ops_convolution_form *f)
+{
+    ops_convolution_form spread = *f;
+    for (uint32_t i = 0; i < f->rank; i++) {
+        spread.stride[i] = 1;
+        spread.before[i] = spread.after[i] = 0;
+    }
+    return spread;
+}
+
+static bool is_implicit_transposed(const ops_convolution_form *f, const ops_array *x)
+{
+    const ops_convolution_form spread = spread_form(f);
+    return ops_convolution_is_implicit(&spread, x, false);
+}
+
+static ops_array *convolve_transposed_implicit(const ops_convolution_form *f, ops_array *x,
+                                               ops_array *w, ops_array *bias)
+{
+    const ops_convolution_form spread = spread_form(f);
+    int64_t start[OPS_MAX_SPATIAL] = {0};
+    for (uint32_t i = 0; i < f->rank; i++) {
+        start[i] = (f->window[i] - 1) * f->dilation[i] - f->before[i];
+    }
+    x = ops_convolution_place_last(f, start, f->stride, f->length, x);
+    return x ? ops_convolution_implicit(&spread, x, w, bias) : NULL;
+}
+
 static ops_array *convolve_transposed(const ops_convolution_options *options, ops_array *x,
                                       ops_array *w, ops_array *bias, const int64_t *lengths)
 {
@@ -152,12 +196,12 @@ static ops_array *convolve_transposed(const ops_convolution_options *options, op
             return NULL;
         }
     }
-    x = spread_zeros(&f, x);
     w = turn_weights(&f, w);
-    for (uint32_t i = 0; i < f.rank; i++) {
-        f.stride[i] = 1;
-        f.before[i] = f.after[i] = 0; /* x has its zeros */
+    if (w && !ops_convolution_is_depthwise(&f) && is_implicit_transposed(&f, x)) {
+        return convolve_transposed_implicit(&f, x, w, bias);
     }
+    x = spread_zeros(&f, x);
+    f = spread_form(&f); /* x has its zeros */
     if (x && w && ops_convolution_is_depthwise(&f) && f.images > 0 && f.outputs > 0) {
         return ops_convolution_depthwise(&f, x, w, bias);
     }
@@ -264,6 +308,9 @@ static ops_array *weights(const ops_convolution_options *options, ops_array *x, 
     }
     if (f.images == 0 || f.outputs == 0) {
         return ops_array_full(x->owner->context, x->view.type, f.rank + 2, shape, 0);
+    }
+    if (ops_convolution_is_implicit(&f, x, true)) {
+        return ops_convolution_implicit_weights(&f, x, dy);
     }
     x = ops_convolution_pad(&f, x);
     ops_array *sum = x ? weights_sum(&f, x, dy) : NULL;

@@ -108,6 +108,7 @@ static void candidates_list(candidate_list *list, bool has_parts)
         const ops_gemm_rates *rates;
         for (uint32_t i = 0; ops_gemm_get_tiles(info, shape, i, shape->k, &t, &rates); i++) {
             if (t.block_m == 0 || (level < 2 && is_cpu && !t.stages) ||
+                (shape->is_staged && !t.stages) ||
                 (level == 0 && !tiles_are_sensible(info, shape, &t)) ||
                 (level == 1 && !tiles_fit_grid(info, shape, &t))) {
                 continue;
@@ -128,6 +129,10 @@ uint32_t ops_gemm_find_candidate(const hal_device_info *info, const ops_gemm_sha
     list.shape = shape;
     list.count = 0;
     candidates_list(&list, has_parts);
+    if (list.count == 0 && shape->is_staged) {
+        list.candidates[list.count++] =
+            (ops_gemm_candidate){.tiles = ops_gemm_least_staged_tiles()};
+    }
     if (number == 1 && list.count > 0) {
         const ops_gemm_candidate *best = &list.candidates[0];
         for (uint32_t i = 1; i < list.count; i++) {

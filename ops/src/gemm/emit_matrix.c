@@ -34,10 +34,11 @@ typedef struct stream {
     hal_ir_value to;                 /* word of the stage that the first copy writes */
     hal_ir_value from[MAX_ACCESSES]; /* word or half of the matrix for k = 0 */
     hal_ir_value step[MAX_ACCESSES]; /* of k, within the tile */
-    hal_ir_value second;             /* by halves across k: from the first half to the second */
-    hal_ir_value hop;            /* from copy to copy; NONE: each has a place of its own, `from` */
-    hal_ir_value at;             /* of the last copy */
-    hal_ir_value first;          /* word of the stage where the lane's reads begin */
+    hal_ir_value second; /* by halves across k, or separable along k: from the first half to the
+                            second */
+    hal_ir_value hop;    /* from copy to copy; NONE: each has a place of its own, `from` */
+    hal_ir_value at;     /* of the last copy */
+    hal_ir_value first;  /* word of the stage where the lane's reads begin */
     hal_ir_value offset, target; /* of the tile that is copied: added to `from`; first word */
     hal_ir_value loaded[MAX_ACCESSES * MAX_WORDS]; /* variables: the next tile, in registers */
 } stream;
@@ -48,6 +49,7 @@ typedef struct pipeline {
     uint32_t items, stage_size, steps, rows, columns; /* tiles of the warp */
     hal_type type;                                    /* of memory */
     hal_ir_value g, t;
+    hal_ir_value k;          /* where the tile that is copied begins */
     hal_ir_value some, left; /* of the tile that is copied: has steps of k; their number */
     hal_ir_value full;       /* it has all of its steps */
     int unguarded;           /* accesses are emitted for such a tile */
@@ -73,6 +75,47 @@ static hal_ir_value existing_line(pipeline *p, const stream *s, hal_ir_value lin
                : hal_ir_min(b, line, hal_ir_sub(b, s->side->limit, hal_ir_u32(b, lines)));
 }
 
+/* Elements of a separable operand as words of the matrix: all places are multiples of them. */
+static hal_ir_value separable_words(pipeline *p, const stream *s, hal_ir_value elements)
+{
+    if (s->by_halves || s->pack == 1) {
+        return elements;
+    }
+    const uint32_t shift = (uint32_t)__builtin_ctz(s->pack);
+    return hal_ir_shr(p->e->b, elements, ops_gemm_index(p->e, hal_ir_u32(p->e->b, shift)));
+}
+
+/* The same for a separable operand: without k, which each tile adds. */
+static void place_separable_copies(pipeline *p, stream *s, hal_ir_value first,
+                                   hal_ir_value elements)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    const uint32_t apart = p->items * s->words / s->near;
+    hal_ir_value place = HAL_IR_NONE;
+    s->hop = HAL_IR_NONE;
+    if (!s->side->operand->k_contiguous) {
+        const uint32_t lines = s->by_halves ? 1 : s->words * s->pack;
+        hal_ir_value line = hal_ir_add(b, s->side->origin, elements);
+        line = existing_line(p, s, line, lines);
+        place = ops_gemm_digits_place(b, &s->side->line_place, line);
+        if (s->by_halves) {
+            hal_ir_value next = hal_ir_min(b, ops_gemm_plus(e, line, 1),
+                                           hal_ir_sub(b, s->side->limit, hal_ir_u32(b, 1)));
+            s->second = hal_ir_sub(b, ops_gemm_digits_place(b, &s->side->line_place, next), place);
+        }
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        hal_ir_value far = ops_gemm_plus(e, first, i * apart);
+        s->step[i] = s->side->operand->k_contiguous ? elements : far;
+        if (s->side->operand->k_contiguous) {
+            far = existing_line(p, s, hal_ir_add(b, s->side->origin, far), 1);
+            place = ops_gemm_digits_place(b, &s->side->line_place, far);
+        }
+        s->from[i] = hal_ir_add(b, s->side->base, separable_words(p, s, place));
+    }
+}
+
 /* The copies of a work-item, which are whole rows of the tile apart. */
 static void place_copies(pipeline *p, stream *s)
 {
@@ -84,6 +127,10 @@ static void place_copies(pipeline *p, stream *s)
     hal_ir_value first = ops_gemm_quotient(e, e->item, run);
     hal_ir_value elements = ops_gemm_times(e, near, s->pack), column = near;
     s->to = ops_gemm_plus(e, hal_ir_add(b, ops_gemm_times(e, first, s->pitch), near), s->begin);
+    if (ops_gemm_is_separable(s->side)) {
+        place_separable_copies(p, s, first, elements);
+        return;
+    }
     if (k_contiguous) {
         column = s->by_halves ? elements : near;
     } else {
@@ -157,20 +204,46 @@ static void place_reads(pipeline *p)
     }
 }
 
+/* The place of the step of k that a copy of the tile begins with, in words. */
+static hal_ir_value separable_step(pipeline *p, const stream *s, uint32_t number)
+{
+    hal_ir_value k = hal_ir_add(p->e->b, p->k, s->step[number]);
+    return separable_words(p, s, ops_gemm_k_place(p->e, s->side, k));
+}
+
+/* The distance of the tile at step k. Copies across k have distances of their own. */
+static void place_separable_tile(pipeline *p, stream *s)
+{
+    hal_ir_builder *b = p->e->b;
+    if (!s->side->operand->k_contiguous) {
+        return;
+    }
+    s->offset = separable_step(p, s, 0);
+    if (s->by_halves) {
+        hal_ir_value next = hal_ir_add(b, p->k, ops_gemm_plus(p->e, s->step[0], 1));
+        s->second = hal_ir_sub(b, ops_gemm_k_place(p->e, s->side, next), s->offset);
+    }
+}
+
 /* Computes source and target of the tile at step k. */
 static void place_tile(pipeline *p, hal_ir_value k, hal_ir_value stage)
 {
     ops_gemm_emitter *e = p->e;
     hal_ir_builder *b = e->b;
     stream *streams[2] = {&p->a, &p->b};
+    p->k = k;
     p->some = hal_ir_lt(b, k, e->k);
     p->left = hal_ir_select(b, p->some, hal_ir_sub(b, e->k, k), hal_ir_u32(b, 0));
     p->full = hal_ir_ge(b, p->left, hal_ir_u32(b, e->tiles->block_k));
     for (uint32_t i = 0; i < 2; i++) {
         stream *s = streams[i];
-        s->offset = s->side->operand->k_contiguous
-                        ? ops_gemm_index(e, ops_gemm_quotient(e, k, s->by_halves ? 1 : s->pack))
-                        : hal_ir_mul(b, ops_gemm_index(e, k), s->side->stride);
+        if (ops_gemm_is_separable(s->side)) {
+            place_separable_tile(p, s);
+        } else {
+            s->offset = s->side->operand->k_contiguous
+                            ? ops_gemm_index(e, ops_gemm_quotient(e, k, s->by_halves ? 1 : s->pack))
+                            : hal_ir_mul(b, ops_gemm_index(e, k), s->side->stride);
+        }
         s->target = hal_ir_add(b, ops_gemm_times(e, stage, p->stage_size), s->to);
     }
 }
@@ -209,6 +282,9 @@ static hal_ir_value access_guard(pipeline *p, stream *s, uint32_t number, uint32
 static hal_ir_value access_source(pipeline *p, stream *s, uint32_t number)
 {
     hal_ir_builder *b = p->e->b;
+    if (ops_gemm_is_separable(s->side) && !s->side->operand->k_contiguous) {
+        return hal_ir_add(b, s->from[number], separable_step(p, s, number));
+    }
     s->at = number > 0 && s->hop != HAL_IR_NONE ? hal_ir_add(b, s->at, s->hop)
                                                 : hal_ir_add(b, s->from[number], s->offset);
     return s->at;
@@ -241,10 +317,11 @@ static void load_halves(pipeline *p, stream *s, uint32_t number, bool is_first)
 {
     hal_ir_builder *b = p->e->b;
     const int k_contiguous = s->side->operand->k_contiguous;
+    const bool by_second = !k_contiguous || ops_gemm_is_separable(s->side);
     hal_ir_value from = access_source(p, s, number);
     for (uint32_t half = 0; half < 2; half++) {
-        hal_ir_value at = half && !k_contiguous ? hal_ir_add(b, from, s->second) : from;
-        hal_ir_value x = hal_ir_load_wide(b, s->side->memory, at, half && k_contiguous, 1,
+        hal_ir_value at = half && by_second ? hal_ir_add(b, from, s->second) : from;
+        hal_ir_value x = hal_ir_load_wide(b, s->side->memory, at, half && !by_second, 1,
                                           access_guard(p, s, number, half));
         keep_loaded(p, &s->loaded[2 * number + half], x, is_first);
     }

@@ -10,10 +10,11 @@
 
 /* One copy of a work-item. */
 typedef struct access {
-    hal_ir_value from; /* element of the matrix for k = 0, or its distance from the first access */
-    hal_ir_value step; /* of the tile; UINT32_MAX: outside of the matrix; NONE: never outside */
-    uint32_t to;       /* elements from the first access in shared memory */
+    hal_ir_value from;  /* element of the matrix for k = 0, or its distance from the first access */
+    hal_ir_value step;  /* of the tile; UINT32_MAX: outside of the matrix; NONE: never outside */
+    uint32_t to;        /* elements from the first access in shared memory */
     hal_ir_value place; /* of any layout: the element of the stage */
+    hal_ir_value at;    /* the step of the tile; separable: `from` is the place of the line alone */
 } access;
 
 /* The copies and reads of A or B. */
@@ -59,6 +60,20 @@ static hal_ir_value access_distance(ops_gemm_emitter *e, const ops_gemm_side *si
     return hal_ir_add(e->b, way, ops_gemm_index(e, hal_ir_u32(e->b, near)));
 }
 
+/* Where an access begins for k = 0, or its distance from the first one. */
+static hal_ir_value access_from(pipeline *p, const stream *s, const access *a, hal_ir_value line,
+                                bool is_first)
+{
+    ops_gemm_emitter *e = p->e;
+    if (!ops_gemm_is_separable(s->side)) {
+        return !is_first && e->tiles->stages <= 2
+                   ? access_distance(e, s->side, a->to % s->pitch, a->to / s->pitch)
+                   : ops_gemm_address(e, s->side, line, a->at);
+    }
+    return !is_first && a->to % s->pitch == 0 ? s->accesses[0].from
+                                              : ops_gemm_line_place(e, s->side, line);
+}
+
 /* Access number `ahead` of a work-item. All sizes are powers of two, so lines and steps of the
  * distance add to those of the first access. */
 static access place_access(pipeline *p, const stream *s, uint32_t ahead)
@@ -72,10 +87,8 @@ static access place_access(pipeline *p, const stream *s, uint32_t ahead)
         side->operand->k_contiguous ? fast + slow / side->block * s->run * width : slow;
     hal_ir_value line = hal_ir_add(b, side->origin, ops_gemm_plus(e, s->line, lines));
     hal_ir_value step = ops_gemm_plus(e, s->step, steps);
-    access a = {.from = ahead > 0 && e->tiles->stages <= 2 ? access_distance(e, side, lines, steps)
-                                                           : ops_gemm_address(e, side, line, step),
-                .step = HAL_IR_NONE,
-                .to = steps * s->pitch + lines};
+    access a = {.step = HAL_IR_NONE, .to = steps * s->pitch + lines, .at = step};
+    a.from = access_from(p, s, &a, line, ahead == 0);
     if (!e->key->whole || s->inside != HAL_IR_NONE) {
         hal_ir_value guard = hal_ir_lt(b, line, side->limit);
         guard = s->inside == HAL_IR_NONE ? guard : hal_ir_and(b, guard, s->inside);
@@ -142,9 +155,12 @@ static void open_any_stream(pipeline *p, stream *s, ops_gemm_side *side, uint32_
         hal_ir_value guard = hal_ir_lt(b, line, side->limit);
         guard = s->inside == HAL_IR_NONE ? guard : hal_ir_and(b, guard, s->inside);
         hal_ir_value place = hal_ir_add(b, ops_gemm_times(e, step, s->pitch), in_block);
-        s->accesses[i] = (access){.from = ops_gemm_address(e, side, line, step),
+        hal_ir_value from = ops_gemm_is_separable(side) ? ops_gemm_line_place(e, side, line)
+                                                        : ops_gemm_address(e, side, line, step);
+        s->accesses[i] = (access){.from = from,
                                   .step = hal_ir_select(b, guard, step, outside),
-                                  .place = ops_gemm_plus(e, place, begin)};
+                                  .place = ops_gemm_plus(e, place, begin),
+                                  .at = step};
     }
 }
 
@@ -164,16 +180,40 @@ static hal_ir_value access_place(pipeline *p, const stream *s, const access *a, 
     return hal_ir_add(p->e->b, ops_gemm_times(p->e, stage, p->stage_size), place);
 }
 
+/* What a stream adds to the places of all accesses of the tile at step k. */
+static hal_ir_value tile_distance(pipeline *p, const stream *s, hal_ir_value k)
+{
+    const ops_gemm_side *side = s->side;
+    if (ops_gemm_is_separable(side)) {
+        return HAL_IR_NONE;
+    }
+    hal_ir_value way = ops_gemm_index(p->e, k);
+    return side->operand->k_contiguous ? way : hal_ir_mul(p->e->b, way, side->stride);
+}
+
+/* The place of a step of k, which an access shares with the one before where their steps are one.
+ */
+static hal_ir_value step_distance(pipeline *p, const stream *s, uint32_t number, hal_ir_value k,
+                                  hal_ir_value before)
+{
+    const access *a = &s->accesses[number];
+    const uint32_t steps = a->to / s->pitch;
+    return number > 0 && !s->side->operand->any_layout &&
+                   steps == s->accesses[number - 1].to / s->pitch
+               ? before
+               : ops_gemm_k_place(p->e, s->side, hal_ir_add(p->e->b, k, a->at));
+}
+
 static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value stage)
 {
     ops_gemm_emitter *e = p->e;
     hal_ir_builder *b = e->b;
     const ops_gemm_side *side = s->side;
-    hal_ir_value way = ops_gemm_index(e, k);
-    way = side->operand->k_contiguous ? way : hal_ir_mul(b, way, side->stride);
+    hal_ir_value way = tile_distance(p, s, k);
     hal_ir_value some_k = hal_ir_lt(b, k, e->k);
     hal_ir_value left = hal_ir_select(b, some_k, hal_ir_sub(b, e->k, k), hal_ir_u32(b, 0));
     const bool any = side->operand->any_layout, copies = e->tiles->stages > 2;
+    const bool separable = ops_gemm_is_separable(side);
     int some = copies && s->inside != HAL_IR_NONE;
     if (some) {
         hal_ir_if(b, s->inside); /* a copy whose guard fails writes zeros */
@@ -181,7 +221,9 @@ static void begin_stream(pipeline *p, stream *s, hal_ir_value k, hal_ir_value st
     hal_ir_value first = HAL_IR_NONE, to = HAL_IR_NONE;
     for (uint32_t i = 0; i < s->count; i++) {
         const access *a = &s->accesses[i];
-        hal_ir_value from = hal_ir_add(b, a->from, i > 0 && !copies && !any ? first : way);
+        way = separable ? step_distance(p, s, i, k, way) : way;
+        const bool from_first = i > 0 && !copies && !any && !separable;
+        hal_ir_value from = hal_ir_add(b, a->from, from_first ? first : way);
         first = i == 0 ? from : first;
         hal_ir_value guard = a->step == HAL_IR_NONE ? some_k : hal_ir_lt(b, a->step, left);
         if (copies) {

@@ -7,6 +7,9 @@ static hal_ir_value c_index(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value 
 {
     hal_ir_builder *b = e->b;
     hal_ir_value place = hal_ir_add(b, e->c_base, hal_ir_mul(b, ops_gemm_index(e, row), e->c_row));
+    if (e->key->c_digits) {
+        return hal_ir_add(b, place, ops_gemm_digits_place(b, &e->c_place, column));
+    }
     hal_ir_value step = ops_gemm_index(e, column);
     step = e->key->unit_c ? step : hal_ir_mul(b, step, e->c_column);
     return hal_ir_add(b, place, step);
@@ -156,6 +159,17 @@ hal_ir_value ops_gemm_address(ops_gemm_emitter *e, const ops_gemm_side *s, hal_i
     hal_ir_value place =
         hal_ir_add(e->b, s->base, hal_ir_mul(e->b, ops_gemm_index(e, far), s->stride));
     return hal_ir_add(e->b, place, ops_gemm_near(e, s, near));
+}
+
+hal_ir_value ops_gemm_line_place(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_value line)
+{
+    return hal_ir_add(e->b, s->base, ops_gemm_digits_place(e->b, &s->line_place, line));
+}
+
+hal_ir_value ops_gemm_k_place(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_value k)
+{
+    k = e->k_first == HAL_IR_NONE ? k : hal_ir_add(e->b, e->k_first, k);
+    return ops_gemm_digits_place(e->b, &s->k_place, k);
 }
 
 uint32_t ops_gemm_line_offset(const ops_gemm_side *s, uint32_t number)

@@ -13,14 +13,15 @@
 typedef struct ops_gemm_side {
     const ops_gemm_operand *operand;
     hal_ir_memory_id memory;
-    uint32_t block, thread, strip;            /* lines of a group, a work-item, a strip */
-    uint32_t lanes;                           /* work-items of a warp along the lines */
-    hal_ir_value base, stride;                /* of the dimension that is not contiguous */
-    hal_ir_value near;                        /* stride of the other one; NONE: 1 */
-    hal_ir_value along_k;                     /* whether lanes copy neighbours of k; any layout */
-    hal_ir_value limit, origin;               /* lines of the matrix; first line of the block */
-    hal_ir_value first;                       /* the work-item's first line within the block */
-    hal_ir_value line[OPS_GEMM_MAX_FRAGMENT]; /* direct, intra-group: their first elements */
+    uint32_t block, thread, strip;             /* lines of a group, a work-item, a strip */
+    uint32_t lanes;                            /* work-items of a warp along the lines */
+    hal_ir_value base, stride;                 /* of the dimension that is not contiguous */
+    hal_ir_value near;                         /* stride of the other one; NONE: 1 */
+    ops_gemm_digit_values line_place, k_place; /* of a separable operand: in place of both */
+    hal_ir_value along_k;                      /* whether lanes copy neighbours of k; any layout */
+    hal_ir_value limit, origin;                /* lines of the matrix; first line of the block */
+    hal_ir_value first;                        /* the work-item's first line within the block */
+    hal_ir_value line[OPS_GEMM_MAX_FRAGMENT];  /* direct, intra-group: their first elements */
 } ops_gemm_side;
 
 typedef struct ops_gemm_emitter {
@@ -36,6 +37,8 @@ typedef struct ops_gemm_emitter {
     } any;              /* ops_gemm_slices, with tiles.any_slices; `end` with any_turn */
     ops_gemm_side a, c; /* A; B, whose lines are the columns of C */
     hal_ir_value c_base, c_row, c_column;
+    ops_gemm_digit_values c_place; /* with key->c_digits: of columns */
+    hal_ir_value k_first;          /* of separable operands: of the part of k; NONE: 0 */
     hal_ir_value input_base[OPS_GEMM_MAX_INPUTS], input_row[OPS_GEMM_MAX_INPUTS],
         input_column[OPS_GEMM_MAX_INPUTS];
     hal_ir_value sums[OPS_GEMM_MAX_SUMS];    /* variables */
@@ -81,6 +84,14 @@ hal_ir_value ops_gemm_near(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_v
 /* Element (line, k) of A or B. */
 hal_ir_value ops_gemm_address(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_value line,
                               hal_ir_value k);
+/* The same of a separable operand, in two parts to add: of the line, and of the step of k, which
+ * counts from the first one of the part. */
+static inline bool ops_gemm_is_separable(const ops_gemm_side *s)
+{
+    return s->operand->line_digits > 0;
+}
+hal_ir_value ops_gemm_line_place(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_value line);
+hal_ir_value ops_gemm_k_place(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_value k);
 /* Lines from the work-item's first line to its line `number`. */
 uint32_t ops_gemm_line_offset(const ops_gemm_side *s, uint32_t number);
 /* The line of the matrix that is the work-item's line `number`. */

@@ -25,8 +25,17 @@ static hal_ir_value tile_origin(ops_gemm_emitter *e, uint32_t dimension, uint32_
 /* Declares the scalars of A or B. */
 static void declare_operand(ops_gemm_emitter *e, ops_gemm_side *side, uint32_t number)
 {
+    const ops_gemm_operand *o = side->operand;
     hal_ir_value strides[2] = {HAL_IR_NONE, HAL_IR_NONE};
-    side->base = ops_gemm_declare_matrix(e, number, strides, 1u + side->operand->any_layout);
+    if (o->line_digits) {
+        side->base = ops_gemm_declare_matrix(e, number, strides, 0);
+        ops_gemm_declare_digits(e->b, number, 0, o->line_digits, !o->any_layout && !o->k_contiguous,
+                                e->type, &side->line_place);
+        ops_gemm_declare_digits(e->b, number, 1, o->k_digits, o->k_contiguous, e->type,
+                                &side->k_place);
+        return;
+    }
+    side->base = ops_gemm_declare_matrix(e, number, strides, 1u + o->any_layout);
     side->stride = strides[0];
     side->near = strides[1];
 }
@@ -75,7 +84,8 @@ static void declare_scalars(ops_gemm_emitter *e)
     if (e->key->split_k) {
         hal_ir_value k_all = hal_ir_scalar_value(b, "k_all", HAL_TYPE_U32);
         hal_ir_value part = hal_ir_scalar_value(b, "part", HAL_TYPE_U32);
-        e->k = hal_ir_min(b, e->k, hal_ir_sub(b, k_all, hal_ir_mul(b, e->batch, part)));
+        e->k_first = hal_ir_mul(b, e->batch, part);
+        e->k = hal_ir_min(b, e->k, hal_ir_sub(b, k_all, e->k_first));
     }
     if (e->tiles->any_slices) {
         declare_slices(e);
@@ -97,6 +107,9 @@ static void declare_scalars(ops_gemm_emitter *e)
     e->c_base = ops_gemm_declare_matrix(e, 2, strides, 2);
     e->c_row = strides[0];
     e->c_column = strides[1];
+    if (e->key->c_digits) {
+        ops_gemm_declare_digits(b, 2, 0, e->key->c_digits, e->key->unit_c, e->type, &e->c_place);
+    }
     for (uint32_t i = 0; i < e->key->input_count; i++) {
         e->input_base[i] = ops_gemm_declare_matrix(e, 3 + i, strides, 2);
         e->input_row[i] = strides[0];
@@ -150,7 +163,7 @@ static void place_in_grid(ops_gemm_emitter *e)
 void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_kernel_key *key)
 {
     const ops_gemm_tiles *t = &key->tiles;
-    ops_gemm_emitter e = {.b = b, .key = key, .tiles = t};
+    ops_gemm_emitter e = {.b = b, .key = key, .tiles = t, .k_first = HAL_IR_NONE};
     e.type = key->index64 ? HAL_TYPE_U64 : HAL_TYPE_U32;
     e.a = side_make(&key->a, key->slots[0], t->block_m, t->thread_m, t->strip_m, t->lanes_m);
     e.c = side_make(&key->b, key->slots[1], t->block_n, t->thread_n, t->strip_n, t->lanes_n);
@@ -201,9 +214,16 @@ static void put_place(const ops_gemm_kernel_key *key, const ops_gemm_work *work,
     const int64_t numbers[4] = {p->base, p->batch_stride,
                                 by_columns ? p->column_stride : p->row_stride,
                                 by_columns ? p->row_stride : p->column_stride};
-    const uint32_t count = is_operand && !operand->any_layout ? 3 : 4;
+    const bool is_separable = is_operand && operand->line_digits > 0;
+    const uint32_t count = is_separable ? 2 : is_operand && !operand->any_layout ? 3 : 4;
     for (uint32_t i = 0; i < count; i++) {
         ops_put_index(block, key->index64, numbers[i]);
+    }
+    if (is_separable) {
+        ops_gemm_put_digits(block, key->index64, operand->line_digits, &p->separable->line);
+        ops_gemm_put_digits(block, key->index64, operand->k_digits, &p->separable->k);
+    } else if (number == 2 && key->c_digits) {
+        ops_gemm_put_digits(block, key->index64, key->c_digits, &p->separable->line);
     }
 }
 

@@ -2,6 +2,7 @@
 #ifndef OPS_SRC_GEMM_KERNEL_KEY_H
 #define OPS_SRC_GEMM_KERNEL_KEY_H
 
+#include "separable.h"
 #include "tensor/expression.h"
 #include "tensor/indexing.h"
 #include "tuning/gemm.h"
@@ -19,7 +20,9 @@ typedef struct ops_gemm_operand {
     uint8_t k_contiguous; /* neighbours in memory are neighbours in k; else in the line */
     uint8_t width;        /* elements of one access */
     uint8_t any_layout;   /* the strides of lines and of k are scalars; k_contiguous is 0 */
-    uint8_t reserved;     /* 0 */
+    uint8_t line_digits;  /* of a separable operand (separable.h), which has no strides; else 0 */
+    uint8_t k_digits;
+    uint8_t reserved[3]; /* 0 */
 } ops_gemm_operand;
 
 /* A B of narrow elements with scales, see ops/quantised.h and emit_quantised.c. */
@@ -54,14 +57,16 @@ typedef struct ops_gemm_kernel_key {
     uint8_t row_step[OPS_GEMM_MAX_INPUTS];  /* OPS_INNER_* of the further inputs */
     uint8_t column_step[OPS_GEMM_MAX_INPUTS];
     uint8_t any_turn; /* the general staged kernel: zeros fill k up to a multiple of slices.turn */
-    uint8_t reserved; /* 0 */
+    uint8_t c_digits; /* of the columns of C, in place of their stride; else 0 */
     ops_gemm_quantisation quantisation;
 } ops_gemm_kernel_key;
 OPS_KEY_STRUCTURES_END
 
-/* Element (row, column, batch) of a matrix is at base + row * row_stride + .... */
+/* Element (row, column, batch) of a matrix is at base + row * row_stride + ..., or at base + the
+ * places of a separable operand's line and k. */
 typedef struct ops_gemm_place {
     int64_t base, row_stride, column_stride, batch_stride;
+    const ops_gemm_separable *separable; /* or null */
 } ops_gemm_place;
 
 /* The scalars of a kernel with tiles.any_slices, whose group has tiles.lanes_n work-items, at most

@@ -19,6 +19,9 @@ static bool prefer_transposed(const ops_context *context, const ops_product *pro
     if (c->column_stride != 1) {
         return true;
     }
+    if (product->a.separable || product->b.separable) {
+        return false; /* the columns of C may be digits, which rows are not */
+    }
     const int64_t many_rows = context->tuning->gemm.many_rows;
     if (many_rows == 0) {
         return false;
@@ -56,7 +59,7 @@ static bool b_is_strided(const ops_context *context, const ops_product *product)
 {
     const int64_t many_rows = context->tuning->gemm.many_rows;
     return many_rows > 0 && product->b.column_stride != 1 && product->c.rows >= many_rows &&
-           product->b.rows > 0;
+           product->b.rows > 0 && !product->a.separable && !product->b.separable;
 }
 
 /* Replaces B by a layout by rows, without a buffer. */
@@ -72,11 +75,10 @@ static void b_set_packed(ops_product *product, ops_tensor *layout)
     *b = ops_matrix_of(layout, shape);
 }
 
-/* The k of one kernel whose loops the device can execute; a multiple of OPS_GEMM_DEPTH_STEP. A
- * kernel has at most one iteration for each step of k. */
-static int64_t longest_k(const ops_context *context, const ops_gemm_options *options)
+/* A kernel has at most one iteration for each step of k. */
+int64_t ops_gemm_longest_k(const ops_context *context, const ops_gemm_options *options)
 {
-    const uint64_t results = OPS_GEMM_MAX_SUMS * ops_loops_of(options->epilogue);
+    const uint64_t results = OPS_GEMM_MAX_SUMS * ops_loops_of(options ? options->epilogue : NULL);
     const int64_t steps = ops_loop_limit(context, 0, results), least = OPS_GEMM_DEPTH_STEP;
     return steps < least ? least : steps / least * least;
 }
@@ -125,7 +127,7 @@ static hal_status record_long(ops_context *context, const ops_gemm_task *t, uint
 static bool task_has_candidates(const ops_context *context, const ops_gemm_task *t)
 {
     return ops_gemm_is_gpu(context->info) && t->k_all > 0 &&
-           t->k_all <= longest_k(context, t->product.options);
+           t->k_all <= ops_gemm_longest_k(context, t->product.options);
 }
 
 /* The task of a product, transposed where that is better. */
@@ -198,7 +200,13 @@ hal_status ops_gemm_portable_plan(ops_context *context, const ops_product *produ
     ops_gemm_task t;
     ops_tensor packed;
     task_begin(context, product, &t);
-    const int64_t longest = longest_k(context, product->options);
+    const int64_t longest = ops_gemm_longest_k(context, product->options);
+    if (t.k_all > longest && (product->a.separable || product->b.separable)) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_array_convolution: x: expected at most %lld products for each "
+                              "result, which %s adds in a loop, got %u",
+                              (long long)longest, context->info->name, t.k_all);
+    }
     plan->path = OPS_GEMM_PATH_PORTABLE;
     plan->is_transposed = t.key.swapped;
     plan->ns = 0;

@@ -4,9 +4,13 @@
 
 #include "cache.h"
 
+/* The k of one kernel whose loops the device can execute; a multiple of OPS_GEMM_DEPTH_STEP. Null
+ * options are those of a plain product. */
+int64_t ops_gemm_longest_k(const ops_context *context, const ops_gemm_options *options);
+
 /* Plans the kernel with the i-th least estimated time, from 1 on. `without`: OPS_GEMM_WITHOUT_SPLIT
- * or 0. Errors: UNSUPPORTED where the device binds too few tensors, has fewer kernels, or none for
- * options.config. */
+ * or 0. Errors: UNSUPPORTED where the device binds too few tensors, has fewer kernels, none for
+ * options.config, or none with separable operands for so long a k. */
 hal_status ops_gemm_portable_plan(ops_context *context, const ops_product *product,
                                   uint32_t without, uint32_t rank, ops_gemm_plan *plan);
 

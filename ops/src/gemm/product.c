@@ -18,7 +18,8 @@ ops_matrix ops_matrix_of(const ops_tensor *tensor, const int64_t shape[3])
                         shape[2],
                         shape[1] == 1 ? 1 : strides[1],
                         shape[2] == 1 ? 1 : strides[2],
-                        shape[0] == 1 ? 0 : strides[0]};
+                        shape[0] == 1 ? 0 : strides[0],
+                        NULL};
 }
 
 ops_tensor ops_matrix_view(const ops_matrix *matrix, uint32_t batch)

@@ -36,6 +36,8 @@ typedef struct ops_matrix {
     const ops_tensor *tensor;
     int64_t rows, columns;
     int64_t row_stride, column_stride, batch_stride;
+    const ops_gemm_separable *separable; /* in place of strides of A or B, which tell by a 1 which
+                                            one is contiguous, and of columns of C; or null */
 } ops_matrix;
 
 /* C = epilogue(alpha A B + beta C) of checked arguments. A tensor without a buffer has its layout

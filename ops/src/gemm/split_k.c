@@ -20,10 +20,10 @@ static void describe_parts(const ops_gemm_task *whole, const ops_gemm_options *p
     q->batch = (uint32_t)sums->shape[0];
     q->a = p->a;
     q->a.columns = depth;
-    q->a.batch_stride = depth * p->a.column_stride;
+    q->a.batch_stride = p->a.separable ? 0 : depth * p->a.column_stride;
     q->b = p->b;
     q->b.rows = depth;
-    q->b.batch_stride = depth * p->b.row_stride;
+    q->b.batch_stride = p->b.separable ? 0 : depth * p->b.row_stride;
     q->c = ops_matrix_of(sums, sums->shape);
 }
 
@@ -39,8 +39,8 @@ static void describe_reduction(const ops_gemm_task *whole, const ops_tensor *sum
     reduction->k_all = (uint32_t)count;
     reduction->is_general = false;
     reduction->batch_first = whole->batch_first;
-    reduction->product.a = (ops_matrix){sums, m, count, n, m * n, 0};
-    reduction->product.b = (ops_matrix){sums, count, n, m * n, 1, 0};
+    reduction->product.a = (ops_matrix){sums, m, count, n, m * n, 0, NULL};
+    reduction->product.b = (ops_matrix){sums, count, n, m * n, 1, 0, NULL};
 }
 
 /* Finds both kernels before it records the first, so that a failure or a deferred compilation

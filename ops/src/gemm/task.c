@@ -18,7 +18,7 @@ static void matrix_place(const ops_bindings *bindings, uint32_t slot, const ops_
                          ops_gemm_place *place)
 {
     *place = (ops_gemm_place){ops_base(bindings, slot, matrix->tensor), matrix->row_stride,
-                              matrix->column_stride, matrix->batch_stride};
+                              matrix->column_stride, matrix->batch_stride, matrix->separable};
 }
 
 /* The matrices of a task, and where their places are put. Returns how many there are. */
@@ -83,6 +83,13 @@ static hal_status task_bind(const ops_context *context, ops_gemm_task *t)
 
 static int64_t highest_index(const ops_matrix *matrix, int64_t base, uint32_t batch)
 {
+    const ops_gemm_separable *s = matrix->separable;
+    if (s) { /* of C the columns alone, and the stride of columns is that of a line */
+        const int64_t k =
+            s->k.count ? ops_gemm_digits_reach(&s->k) : (matrix->rows - 1) * matrix->row_stride;
+        const int64_t batches = ((int64_t)batch - 1) * matrix->batch_stride;
+        return base + batches + k + ops_gemm_digits_reach(&s->line);
+    }
     const int64_t reach[3] = {(matrix->rows - 1) * matrix->row_stride,
                               (matrix->columns - 1) * matrix->column_stride,
                               ((int64_t)batch - 1) * matrix->batch_stride};
@@ -100,6 +107,16 @@ static bool all_multiples(const int64_t *numbers, uint32_t count, uint32_t width
         bits |= (uint64_t)numbers[i];
     }
     return (bits & (width - 1)) == 0;
+}
+
+/* What the places of a separable operand are multiples of, bit by bit; of others, their stride. */
+static int64_t far_bits(const ops_gemm_place *p, const ops_gemm_operand *operand,
+                        int64_t far_stride)
+{
+    const ops_gemm_separable *s = p->separable;
+    return s ? ops_gemm_digits_bits(&s->line, !operand->k_contiguous) |
+                   ops_gemm_digits_bits(&s->k, operand->k_contiguous)
+             : far_stride;
 }
 
 /* The most elements of one access. */
@@ -129,9 +146,9 @@ static uint8_t operand_width(const ops_gemm_task *t, const ops_gemm_place *p,
     /* Direct kernels read the remainder of k one by one. */
     const int64_t steps = t->work.k | t->work.k_all;
     int64_t near = operand->k_contiguous ? (direct ? 0 : steps) : lines;
-    int64_t numbers[5] = {near, p->base, far_stride, p->batch_stride,
+    int64_t numbers[5] = {near, p->base, far_bits(p, operand, far_stride), p->batch_stride,
                           (int64_t)(t->bindings.ranges[slot].offset / size)};
-    if (operand->k_contiguous && lines == 1) {
+    if (operand->k_contiguous && lines == 1 && !p->separable) {
         numbers[2] = 0; /* there is no second line */
     }
     while (width > 1 && !all_multiples(numbers, 5, width)) {
@@ -150,8 +167,8 @@ static uint8_t unit_width(const ops_gemm_task *t, const ops_gemm_place *p,
     const int64_t near = operand->k_contiguous ? t->work.k | t->work.k_all
                          : is_b                ? t->work.n
                                                : t->work.m;
-    const int64_t numbers[4] = {near, start, along_rows ? p->row_stride : p->column_stride,
-                                p->batch_stride};
+    const int64_t far_stride = along_rows ? p->row_stride : p->column_stride;
+    const int64_t numbers[4] = {near, start, far_bits(p, operand, far_stride), p->batch_stride};
     uint32_t width = 16 / size;
     while (width > 1 && !all_multiples(numbers, 4, width)) {
         width /= 2;
@@ -257,7 +274,8 @@ static void describe_work(ops_gemm_task *t)
     key->alpha_is_one = options->alpha == 1;
     key->epilogue = options->epilogue;
     key->input_count = (uint8_t)options->input_count;
-    key->split_k = t->k_all % (work->k ? work->k : 1) != 0;
+    key->split_k = t->k_all % (work->k ? work->k : 1) != 0 ||
+                   (work->k != t->k_all && (p->a.separable || p->b.separable));
     key->scale_only = work->k == 0;
 }
 
@@ -285,6 +303,16 @@ static void choose_indices(const ops_context *context, ops_gemm_task *t)
     key->index64 = far >= context->tuning->index32_limit;
 }
 
+static void choose_digits(const ops_product *p, ops_gemm_kernel_key *key)
+{
+    const ops_gemm_separable *a = p->a.separable, *b = p->b.separable, *c = p->c.separable;
+    key->a.line_digits = (uint8_t)(a ? a->line.count : 0);
+    key->a.k_digits = (uint8_t)(a ? a->k.count : 0);
+    key->b.line_digits = (uint8_t)(b ? b->line.count : 0);
+    key->b.k_digits = (uint8_t)(b ? b->k.count : 0);
+    key->c_digits = (uint8_t)(c ? c->line.count : 0);
+}
+
 /* Chooses the direction in which operands are contiguous. */
 static void choose_directions(const hal_device_info *info, ops_gemm_task *t)
 {
@@ -297,6 +325,12 @@ static void choose_directions(const hal_device_info *info, ops_gemm_task *t)
     key->b.k_contiguous = !key->reduce_partials &&
                           (p->b.column_stride != 1 ||
                            (info->kind != HAL_DEVICE_CPU && work->n == 1 && p->b.row_stride == 1));
+    choose_digits(p, key);
+}
+
+static bool product_is_separable(const ops_product *p)
+{
+    return p->a.separable || p->b.separable;
 }
 
 /* What the choice of tiles depends on. */
@@ -312,6 +346,7 @@ ops_gemm_shape ops_gemm_task_shape(const ops_context *context, const ops_gemm_ta
                             .batch = t->product.batch,
                             .precision = precision,
                             .type = key->type_ab,
+                            .is_staged = product_is_separable(&t->product),
                             .a_k_contiguous = key->a.k_contiguous,
                             .b_k_contiguous = key->b.k_contiguous};
     const uint32_t access = set_unit_widths(t, &units);
@@ -343,6 +378,8 @@ void ops_gemm_task_choose_tiles(const ops_context *context, const ops_gemm_task 
         ops_gemm_candidate candidate;
         ops_gemm_find_candidate(info, &shape, 0, 1, &candidate);
         *tiles = candidate.tiles;
+    } else if (product_is_separable(&t->product)) {
+        *tiles = ops_gemm_least_staged_tiles();
     } else {
         ops_gemm_choose_cpu_tiles(info, tuning, work->m, work->n, batch, width, key->b.k_contiguous,
                                   tiles);
@@ -366,7 +403,9 @@ static uint32_t store_width(const ops_gemm_task *t, uint32_t most)
     const int64_t numbers[5] = {t->work.n, t->work.c.base, c->row_stride, c->batch_stride,
                                 (int64_t)t->bindings.ranges[t->key.slots[2]].offset /
                                     hal_type_size(t->key.type_c)};
-    while (most > 1 && (c->column_stride != 1 || !all_multiples(numbers, 5, most))) {
+    const int64_t bits = c->separable ? ops_gemm_digits_bits(&c->separable->line, true) : 0;
+    while (most > 1 && (c->column_stride != 1 || !all_multiples(numbers, 5, most) ||
+                        !all_multiples(&bits, 1, most))) {
         most /= 2;
     }
     return most;
@@ -492,7 +531,9 @@ static bool is_staged(const ops_gemm_tiles *tiles)
 
 static void operand_generalise(ops_gemm_operand *operand)
 {
-    *operand = (ops_gemm_operand){.width = 1, .any_layout = 1};
+    const uint8_t digits = operand->line_digits ? OPS_GEMM_MAX_DIGITS : 0;
+    *operand =
+        (ops_gemm_operand){.width = 1, .any_layout = 1, .line_digits = digits, .k_digits = digits};
 }
 
 /* The accesses of a class: single elements of any layout, through scalar strides. Processors, which
@@ -512,6 +553,7 @@ static void complete_general(ops_gemm_task *t)
         key->width_c = 1;
         key->split_k = 1;
         key->unit_c = 0;
+        key->c_digits = key->c_digits ? OPS_GEMM_MAX_DIGITS : 0;
         memset(key->row_step, OPS_INNER_ANY, key->input_count);
         memset(key->column_step, OPS_INNER_ANY, key->input_count);
         operand_generalise(&key->a);

@@ -72,6 +72,21 @@ static bool tiles_fit(const hal_device_info *info, const ops_gemm_tuning *tuning
            (t->stages <= 2 || copies);
 }
 
+ops_gemm_tiles ops_gemm_least_staged_tiles(void)
+{
+    return (ops_gemm_tiles){.block_m = 32,
+                            .block_n = 32,
+                            .block_k = 8,
+                            .intra_group_split_k = 1,
+                            .lanes_m = 8,
+                            .lanes_n = 8,
+                            .thread_m = 4,
+                            .thread_n = 4,
+                            .strip_m = 4,
+                            .strip_n = 4,
+                            .stages = 2};
+}
+
 void ops_gemm_choose_cpu_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,
                                int64_t m, int64_t n, uint32_t batch, uint32_t width,
                                bool b_k_contiguous, ops_gemm_tiles *tiles)

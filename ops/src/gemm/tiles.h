@@ -13,6 +13,7 @@ typedef struct ops_gemm_shape {
     hal_type type;   /* of A and B */
     uint8_t a_k_contiguous, b_k_contiguous;
     uint8_t a_width, b_width; /* elements of the widest access along the contiguous axis */
+    uint8_t is_staged;        /* only tiles in shared memory will do: an operand is separable */
 } ops_gemm_shape;
 
 /* The tiles of a number from 0 on that a GPU has for a part of `k` steps of the product's; with a
@@ -36,6 +37,9 @@ static inline bool ops_gemm_is_gpu(const hal_device_info *info)
 void ops_gemm_choose_cpu_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,
                                int64_t m, int64_t n, uint32_t batch, uint32_t width,
                                bool b_k_contiguous, ops_gemm_tiles *tiles);
+
+/* Staged tiles that every device has, for separable operands where no others fit. */
+ops_gemm_tiles ops_gemm_least_staged_tiles(void);
 
 /* Tiles of the kernel that only scales C. */
 void ops_gemm_choose_scale_tiles(const hal_device_info *info, const ops_gemm_tuning *tuning,

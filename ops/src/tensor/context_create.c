@@ -6,7 +6,18 @@
 #include "plan_recorder.h"
 #include "returns.h"
 
+#include <ops/convolution.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* The way of convolutions that the variable names. */
+static ops_convolution_way convolution_way(void)
+{
+    const char *text = secure_getenv("HAL_CONVOLUTION");
+    return text && strcmp(text, "copied") == 0     ? OPS_CONVOLUTION_COPIED
+           : text && strcmp(text, "implicit") == 0 ? OPS_CONVOLUTION_IMPLICIT
+                                                   : OPS_CONVOLUTION_AUTO;
+}
 
 hal_status ops_context_create(hal_queue *queue, ops_context **context)
 {
@@ -24,6 +35,7 @@ hal_status ops_context_create(hal_queue *queue, ops_context **context)
     made->device = hal_queue_get_device(queue);
     made->info = hal_device_get_info(made->device);
     made->tuning = ops_tuning_select(made->info);
+    made->convolution = (uint32_t)convolution_way();
     made->recorder = ops_plan_recorder_create();
     made->compile_policy = ops_compile_policy_create(&made->tuning->compile, made->info);
     hal_status status =
@@ -68,6 +80,11 @@ void ops_context_destroy(ops_context *context)
         ops_expression_destroy(context->where[type]);
     }
     free(context);
+}
+
+void ops_context_set_convolution(ops_context *context, ops_convolution_way way)
+{
+    context->convolution = (uint32_t)way <= OPS_CONVOLUTION_IMPLICIT ? (uint32_t)way : 0;
 }
 
 hal_queue *ops_context_get_queue(const ops_context *context)

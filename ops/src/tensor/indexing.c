@@ -67,7 +67,7 @@ static uint32_t scalar_count(const ops_layout *layout)
 /* x / divisor = (x * magic) >> (32 + shift) for all x below 2^31 and divisors from 2.
  * Source: T. Granlund, P. L. Montgomery, "Division by Invariant Integers using Multiplication",
  * PLDI 1994. With l = ceil(log2 divisor), magic = ceil(2^(31 + l) / divisor) fits 32 bits. */
-static void magic_division(uint32_t divisor, uint32_t *magic, uint32_t *shift)
+void ops_magic_division(uint32_t divisor, uint32_t *magic, uint32_t *shift)
 {
     uint32_t l = 32 - (uint32_t)__builtin_clz((divisor > 1 ? divisor : 2) - 1);
     *magic = (uint32_t)(((UINT64_C(1) << (31 + l)) + divisor - 1) / (divisor ? divisor : 1));
@@ -270,7 +270,7 @@ void ops_layout_put(const ops_space *space, const ops_layout *layout, ops_block 
         ops_put_index(block, layout->index64, space->size[i]);
         if (!layout->index64) {
             uint32_t magic, shift;
-            magic_division((uint32_t)space->size[i], &magic, &shift);
+            ops_magic_division((uint32_t)space->size[i], &magic, &shift);
             ops_put_u32(block, magic);
             ops_put_u32(block, shift);
         }
@@ -295,7 +295,7 @@ void ops_layout_declare(hal_ir_builder *b, const ops_space *space, const ops_lay
         values->size[i] = layout_value(b, layout, "size", i, 0, (uint64_t)space->size[i]);
         if (!layout->index64) {
             uint32_t magic, shift;
-            magic_division((uint32_t)space->size[i], &magic, &shift);
+            ops_magic_division((uint32_t)space->size[i], &magic, &shift);
             values->magic[i] = layout_value(b, layout, "magic", i, 0, magic);
             values->shift[i] = layout_value(b, layout, "shift", i, 0, shift);
         }

@@ -122,6 +122,10 @@ static inline hal_ir_value ops_guard_and(hal_ir_builder *b, hal_ir_value x, hal_
 /* Work-items of a one-dimensional group, as the device prefers and allows. */
 uint32_t ops_group_items(const hal_device_info *info);
 
+/* x / divisor = (x * magic) >> (32 + shift) for all x below 2^31 and divisors from 2; the quotient
+ * is 0 for a divisor of 1. */
+void ops_magic_division(uint32_t divisor, uint32_t *magic, uint32_t *shift);
+
 static inline uint64_t ops_ceil_divide(uint64_t x, uint64_t y)
 {
     return (x + y - 1) / y;

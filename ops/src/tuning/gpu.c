@@ -82,7 +82,11 @@ const ops_tuning ops_tuning_gpu = {
     /* Estimated: the weights fit a compute unit's first cache. No GPU has measured it. */
     .recurrent = {.max_hidden = 128, .max_products = 1 << 22},
     /* Some drivers' copies reach a quarter of a kernel's rate. */
-    .convolution = {.image_bytes = 64 << 20, .pools_at_once = true},
+    .convolution = {.image_bytes = 64 << 20,
+                    .pools_at_once = true,
+                    .implicit_copy_rate = 20,
+                    .implicit_loss = 0.001,
+                    .implicit_units_loss = 0.0005},
     .scan = {.shares_lines = true,
              .min_shared_length = 64,
              .unit_items = 2048,

@@ -1,0 +1,243 @@
+/* Convolutions that copy no windows, see convolution_implicit.h. */
+#include "convolution_implicit.h"
+
+#include "gemm/windows.h"
+#include "tensor/context.h"
+
+#include <string.h>
+
+/* Multiplications of one result, results of a group along both axes. */
+static void product_lengths(const ops_convolution_form *f, bool is_gradient, int64_t *m, int64_t *n,
+                            int64_t *k)
+{
+    const int64_t places = f->images * ops_convolution_volume(f, f->places);
+    const int64_t window = f->inputs * ops_convolution_volume(f, f->window);
+    *m = f->outputs;
+    *n = is_gradient ? window : places;
+    *k = is_gradient ? places : window;
+}
+
+static bool has_padding(const ops_convolution_form *f)
+{
+    bool padded = false;
+    for (uint32_t i = 0; i < f->rank; i++) {
+        padded |= f->before[i] > 0 || f->after[i] > 0;
+    }
+    return padded;
+}
+
+/* Windows of one element, 1 apart: the image is the matrix. */
+static bool is_plain(const ops_convolution_form *f)
+{
+    bool plain = !has_padding(f) && ops_convolution_volume(f, f->window) == 1;
+    for (uint32_t i = 0; i < f->rank; i++) {
+        plain &= f->stride[i] == 1;
+    }
+    return plain;
+}
+
+/* Bytes that copies write or read: of the windows once each, less those of x in another order. */
+static double bytes_saved(const ops_convolution_form *f, hal_type type)
+{
+    const double size = hal_type_size(type), channels = (double)f->groups * (double)f->inputs;
+    const double windows =
+        (double)ops_convolution_volume(f, f->places) * (double)ops_convolution_volume(f, f->window);
+    double image = 1;
+    for (uint32_t i = 0; i < f->rank; i++) {
+        image *= (double)(f->length[i] + f->before[i] + f->after[i]);
+    }
+    const double copies = f->channels_last ? has_padding(f) ? 0 : -2 : has_padding(f) ? 1 : 2;
+    const double weights = 2 * (double)f->outputs * (double)ops_convolution_volume(f, f->window);
+    return size * channels * ((double)f->images * (2 * windows - copies * image) - weights);
+}
+
+static bool implicit_pays(const ops_convolution_form *f, const ops_context *context, hal_type type,
+                          bool is_gradient)
+{
+    const ops_convolution_tuning *tuning = &context->tuning->convolution;
+    const bool by_units = hal_type_size(type) == 2 && f->precision != HAL_GEMM_STRICT;
+    const double lost = by_units ? tuning->implicit_units_loss : tuning->implicit_loss;
+    int64_t m, n, k;
+    product_lengths(f, is_gradient, &m, &n, &k);
+    const double products = (double)f->groups * (double)m * (double)n * (double)k;
+    return tuning->implicit_copy_rate > 0 &&
+           bytes_saved(f, type) > tuning->implicit_copy_rate * lost * products;
+}
+
+bool ops_convolution_is_implicit(const ops_convolution_form *f, const ops_array *x,
+                                 bool is_gradient)
+{
+    const ops_context *context = x->owner->context;
+    int64_t m, n, k;
+    product_lengths(f, is_gradient, &m, &n, &k);
+    /* Channels are what neighbours in memory are. */
+    if (context->convolution == OPS_CONVOLUTION_COPIED || f->inputs == 1 || m == 0 || n == 0 ||
+        k == 0 || (is_plain(f) && !is_gradient) || !ops_gemm_windows_fit(context, m, n, k)) {
+        return false;
+    }
+    return context->convolution == OPS_CONVOLUTION_IMPLICIT ||
+           implicit_pays(f, context, x->view.type, is_gradient);
+}
+
+/* Whether an array is in its memory without gaps in the order of its axes. */
+static bool is_row_major(const ops_array *x)
+{
+    int64_t stride = 1;
+    bool fits = true;
+    for (uint32_t i = x->view.rank; i-- > 0;) {
+        fits &= x->view.shape[i] == 1 || x->view.stride[i] == stride;
+        stride *= x->view.shape[i];
+    }
+    return fits;
+}
+
+static ops_array *row_major(ops_array *x)
+{
+    return x && !is_row_major(x) ? ops_array_copy(x) : x;
+}
+
+/* The part of x that is within `lengths`, and of a target [N, C, lengths] where it goes. */
+static ops_array *slice_both(const ops_convolution_form *f, const int64_t *start,
+                             const int64_t *step, ops_array *x, ops_tensor *target)
+{
+    for (uint32_t i = 0; x && i < f->rank; i++) {
+        const int64_t places = x->view.shape[i + 2];
+        const int64_t skipped = start[i] < 0 ? (step[i] - 1 - start[i]) / step[i] : 0;
+        const int64_t at = start[i] + skipped * step[i], room = target->shape[i + 2] - at;
+        int64_t count = room > 0 ? (room + step[i] - 1) / step[i] : 0;
+        count = count < places - skipped ? count : places - skipped;
+        count = count < 0 ? 0 : count;
+        x = ops_array_slice(x, (int32_t)i + 2, count ? skipped : 0, count, 1);
+        if (!x ||
+            ops_tensor_slice(target, (int32_t)i + 2, count ? at : 0, count, step[i], target)) {
+            return NULL;
+        }
+    }
+    return x;
+}
+
+ops_array *ops_convolution_place_last(const ops_convolution_form *form, const int64_t *start,
+                                      const int64_t *step, const int64_t *lengths, ops_array *x)
+{
+    ops_convolution_form f = *form;
+    ops_tensor target;
+    int64_t shape[OPS_MAX_RANK] = {x->view.shape[0]};
+    int32_t axes[OPS_MAX_RANK] = {0, (int32_t)f.rank + 1};
+    bool is_whole = true;
+    for (uint32_t i = 0; i < f.rank; i++) {
+        is_whole &= start[i] == 0 && step[i] == 1 && lengths[i] == x->view.shape[2 + i];
+        shape[1 + i] = lengths[i];
+        axes[2 + i] = (int32_t)i + 1;
+    }
+    shape[f.rank + 1] = x->view.shape[1];
+    f.channels_last = true;
+    if (is_whole) {
+        x = row_major(ops_convolution_channels_last(&f, x));
+        return x ? ops_convolution_channels_second(&f, x) : NULL;
+    }
+    ops_array *zeros = ops_array_full(x->owner->context, x->view.type, f.rank + 2, shape, 0);
+    if (!zeros || ops_array_describe(zeros, &target) ||
+        ops_tensor_permute(&target, axes, &target)) {
+        return NULL;
+    }
+    x = slice_both(&f, start, step, x, &target);
+    if (x && ops_array_get_element_count(x) > 0) {
+        zeros = ops_array_update(zeros, &target, x);
+    }
+    return x && zeros ? ops_convolution_channels_second(&f, zeros) : NULL;
+}
+
+static ops_gemm_windows_form windows_form(const ops_convolution_form *f, bool is_gradient)
+{
+    ops_gemm_windows_form form;
+    memset(&form, 0, sizeof form); /* a part of the key */
+    form.rank = f->rank;
+    form.precision = f->precision;
+    form.activation = is_gradient ? 0 : f->activation;
+    form.is_gradient = is_gradient;
+    form.groups = f->groups;
+    memcpy(form.stride, f->stride, f->rank * sizeof *form.stride);
+    memcpy(form.dilation, f->dilation, f->rank * sizeof *form.dilation);
+    return form;
+}
+
+/* Weights [O, C, window] as [O, window, C] without gaps. */
+static ops_array *weights_last(const ops_convolution_form *f, ops_array *w)
+{
+    int32_t axes[OPS_MAX_RANK] = {0};
+    axes[f->rank + 1] = 1;
+    for (uint32_t i = 0; i < f->rank; i++) {
+        axes[i + 1] = (int32_t)i + 2;
+    }
+    return row_major(ops_array_permute(w, axes));
+}
+
+ops_array *ops_convolution_implicit(const ops_convolution_form *f, ops_array *x, ops_array *w,
+                                    ops_array *bias)
+{
+    const ops_gemm_windows_form form = windows_form(f, false);
+    int64_t shape[OPS_MAX_RANK] = {f->images};
+    ops_result result;
+    w = x ? weights_last(f, w) : NULL;
+    if (!w) {
+        return NULL;
+    }
+    ops_array *const operands[3] = {x, w, bias};
+    memcpy(shape + (f->channels_last ? 1 : 2), f->places, f->rank * sizeof *shape);
+    shape[f->channels_last ? f->rank + 1 : 1] = f->groups * f->outputs;
+    ops_result_like(x, &result);
+    result.rank = f->rank + 2;
+    result.shape = shape;
+    result.form = &form;
+    result.form_bytes = sizeof form;
+    return ops_defer("ops_array_convolution", OPS_OPERATION_CONVOLUTION, f->channels_last, operands,
+                     bias ? 3 : 2, &result);
+}
+
+/* x for the gradient: with windows of one element the elements that they read, in x's order. */
+static ops_array *gradient_image(ops_convolution_form *f, ops_array *x)
+{
+    int64_t step[OPS_MAX_SPATIAL] = {1, 1, 1}, lengths[OPS_MAX_SPATIAL] = {0};
+    if (f->channels_last || has_padding(f) || ops_convolution_volume(f, f->window) > 1) {
+        for (uint32_t i = 0; i < f->rank; i++) {
+            lengths[i] = f->length[i] + f->before[i] + f->after[i];
+        }
+        return ops_convolution_place_last(f, f->before, step, lengths, x);
+    }
+    for (uint32_t i = 0; x && i < f->rank; i++) {
+        x = ops_compose_slice(x, i + 2, 0, f->places[i], f->stride[i]);
+        f->stride[i] = 1;
+    }
+    return row_major(x);
+}
+
+ops_array *ops_convolution_implicit_weights(const ops_convolution_form *form, ops_array *x,
+                                            ops_array *dy)
+{
+    ops_convolution_form f = *form;
+    int64_t shape[OPS_MAX_RANK] = {f.groups * f.outputs};
+    int32_t axes[OPS_MAX_RANK] = {0, (int32_t)f.rank + 1};
+    const int64_t start[OPS_MAX_SPATIAL] = {0}, step[OPS_MAX_SPATIAL] = {1, 1, 1};
+    ops_result result;
+    x = gradient_image(&f, x);
+    dy =
+        f.channels_last ? ops_convolution_place_last(&f, start, step, f.places, dy) : row_major(dy);
+    if (!x || !dy) {
+        return NULL;
+    }
+    const ops_gemm_windows_form windows = windows_form(&f, true);
+    ops_array *const operands[2] = {x, dy};
+    for (uint32_t i = 0; i < f.rank; i++) {
+        shape[1 + i] = f.window[i];
+        axes[2 + i] = (int32_t)i + 1;
+    }
+    shape[f.rank + 1] = f.inputs;
+    ops_result_like(x, &result);
+    result.rank = f.rank + 2;
+    result.shape = shape;
+    result.form = &windows;
+    result.form_bytes = sizeof windows;
+    ops_array *dw = ops_defer("ops_array_convolution_weights", OPS_OPERATION_CONVOLUTION, 0,
+                              operands, 2, &result);
+    return dw ? ops_array_permute(dw, axes) : NULL;
+}

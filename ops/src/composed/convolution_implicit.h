@@ -1,0 +1,29 @@
+/* Convolutions that copy no windows: the product's kernel reads them in the image (implicit GEMM,
+ * gemm/windows.h). */
+#ifndef OPS_SRC_COMPOSED_CONVOLUTION_IMPLICIT_H
+#define OPS_SRC_COMPOSED_CONVOLUTION_IMPLICIT_H
+
+#include "convolution.h"
+
+/* Whether the convolution, or with is_gradient its gradient by the weights, is computed so: where
+ * the device can and it takes less time than a copy of the windows and their product, or as the
+ * context's choice says. A function of shapes, type and options. */
+bool ops_convolution_is_implicit(const ops_convolution_form *form, const ops_array *x,
+                                 bool is_gradient);
+
+/* x [N, C, lengths] among zeros, with channels last in memory: element i of spatial axis a is
+ * start[a] + i * step[a] of `lengths`, and those outside of it are left out. x itself where it has
+ * that order and nothing around it. */
+ops_array *ops_convolution_place_last(const ops_convolution_form *form, const int64_t *start,
+                                      const int64_t *step, const int64_t *lengths, ops_array *x);
+
+/* The convolution of x [N, C, lengths], which ops_convolution_place_last made: the caller's result.
+ */
+ops_array *ops_convolution_implicit(const ops_convolution_form *form, ops_array *x, ops_array *w,
+                                    ops_array *bias);
+
+/* The gradient by the weights, of x without padding: [groups O, C, window]. */
+ops_array *ops_convolution_implicit_weights(const ops_convolution_form *form, ops_array *x,
+                                            ops_array *dy);
+
+#endif
