@@ -37,6 +37,28 @@ def convolution(bench, cell):
     return lambda: functional.conv2d(x, w, bias, stride, padding, 1, groups)
 
 
+def gradient(bench, cell, function):
+    n, c, height, width, o, window, stride, padding, groups, last = cell["numbers"]
+    x = image(bench, cell, last)
+    w = vector(bench, cell, o * c // groups * window * window)
+    w = w.reshape(o, c // groups, window, window)
+    places = [(length + 2 * padding - window) // stride + 1 for length in (height, width)]
+    dy = vector(bench, cell, n * o * places[0] * places[1]).reshape(n, o, *places)
+    if last:
+        w, dy = (t.to(memory_format=torch.channels_last) for t in (w, dy))
+    wanted = [function == "input", function == "weights", False]
+    return lambda: torch.ops.aten.convolution_backward(
+        dy, x, w, None, [stride] * 2, [padding] * 2, [1, 1], False, [0, 0], groups, wanted)
+
+
+def convolution_input(bench, cell):
+    return gradient(bench, cell, "input")
+
+
+def convolution_weights(bench, cell):
+    return gradient(bench, cell, "weights")
+
+
 def pooling(function):
     def make(bench, cell):
         _, _, _, _, _, window, stride, padding, _, last = cell["numbers"]
@@ -90,7 +112,8 @@ def index_add(bench, cell):
     return lambda: torch.index_add(y, 0, picks, updates)
 
 
-OPERATIONS = {"convolution": convolution, "max_pool": pooling(functional.max_pool2d),
+OPERATIONS = {"convolution": convolution, "convolution_input": convolution_input,
+              "convolution_weights": convolution_weights, "max_pool": pooling(functional.max_pool2d),
               "average_pool": pooling(average_pool), "batch_norm": batch_norm,
               "group_norm": group_norm, "sort": sort, "top": top, "scatter_add": scatter_add,
               "index_add": index_add}

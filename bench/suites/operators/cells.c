@@ -23,6 +23,21 @@ static const struct {
     {"convolution", {1, 1024, 14, 14, 2048, 1, 2, 0, 1, 0}},
     {"convolution", {4, 64, 56, 56, 64, 3, 1, 1, 1, 1}},
     {"convolution", {4, 256, 14, 14, 256, 3, 1, 1, 1, 1}},
+    /* ResNet-18, training with 128 images of 32 x 32 */
+    {"convolution", {128, 3, 32, 32, 64, 3, 1, 1, 1, 0}},
+    {"convolution", {128, 64, 32, 32, 64, 3, 1, 1, 1, 0}},
+    {"convolution", {128, 64, 32, 32, 128, 3, 2, 1, 1, 0}},
+    {"convolution", {128, 256, 8, 8, 256, 3, 1, 1, 1, 0}},
+    {"convolution", {128, 512, 4, 4, 512, 3, 1, 1, 1, 0}},
+    {"convolution_input", {128, 64, 32, 32, 64, 3, 1, 1, 1, 0}},
+    {"convolution_input", {128, 64, 32, 32, 128, 3, 2, 1, 1, 0}},
+    {"convolution_input", {128, 256, 8, 8, 256, 3, 1, 1, 1, 0}},
+    {"convolution_input", {128, 512, 4, 4, 512, 3, 1, 1, 1, 0}},
+    {"convolution_weights", {128, 64, 32, 32, 64, 3, 1, 1, 1, 0}},
+    {"convolution_weights", {128, 64, 32, 32, 128, 3, 2, 1, 1, 0}},
+    {"convolution_weights", {128, 64, 32, 32, 128, 1, 2, 0, 1, 0}},
+    {"convolution_weights", {128, 256, 8, 8, 256, 3, 1, 1, 1, 0}},
+    {"convolution_weights", {128, 512, 4, 4, 512, 3, 1, 1, 1, 0}},
     {"max_pool", {4, 64, 112, 112, 0, 3, 2, 1, 0, 0}},
     {"batch_norm", {4, 256, 56, 56}},
     /* MobileNetV3 */
@@ -127,25 +142,45 @@ static void cell_name(operator_cell *cell, bool is_random)
     snprintf(cell->name + length, sizeof cell->name - length, "%s", is_random ? " random" : "");
 }
 
-int operator_cells_create(uint64_t seed, int random, const char *filter, operator_cell **cells)
+/* Adds the cell for each type, where its name passes; one more is room for the next one. */
+static int cell_add_types(const bench_options *options, const operator_cell *drawn,
+                          operator_cell *cells)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16, HAL_TYPE_BF16};
+    const bool has_types = strncmp(drawn->kind->name, "convolution", 11) == 0;
+    int count = 0;
+    for (int i = 0; i < (has_types ? OPERATOR_TYPES : 1); i++) {
+        const char *name = hal_type_name(types[i]);
+        operator_cell *cell = &cells[count];
+        *cell = *drawn;
+        cell->type = types[i];
+        cell_name(cell, options->random > 0);
+        count += (options->types && has_types ? bench_lists(options->types, name) : i == 0) &&
+                 bench_name_passes(cell->name, options->filter);
+    }
+    return count;
+}
+
+int operator_cells_create(const bench_options *options, uint64_t seed, operator_cell **cells)
 {
     enum { FIXED = sizeof fixed / sizeof fixed[0], MOST_DRAWS = 1000 };
     uint64_t state = bench_seed(seed);
+    const int random = (int)options->random;
     const int wanted = random > 0 ? random : FIXED;
-    int count = 0;
-    *cells = calloc((size_t)wanted + 1, sizeof **cells);
-    for (int i = 0; *cells && count < wanted && i < (random > 0 ? wanted * MOST_DRAWS : wanted);
+    int count = 0, found = 0;
+    *cells = calloc((size_t)wanted * OPERATOR_TYPES + 1, sizeof **cells);
+    for (int i = 0; *cells && found < wanted && i < (random > 0 ? wanted * MOST_DRAWS : wanted);
          i++) {
-        operator_cell *cell = &(*cells)[count];
-        *cell = (operator_cell){.type = HAL_TYPE_F32};
+        operator_cell drawn = {.precision = options->precision}, *cell = &drawn;
         if (random > 0) {
             cell_draw(&state, cell);
         } else {
             cell->kind = operator_kind_find(fixed[i].operation);
             memcpy(cell->numbers, fixed[i].numbers, sizeof cell->numbers);
         }
-        cell_name(cell, random > 0);
-        count += bench_name_passes(cell->name, filter);
+        const int added = cell_add_types(options, cell, *cells + count);
+        count += added;
+        found += added > 0;
     }
     return *cells ? count : -1;
 }

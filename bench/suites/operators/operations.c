@@ -47,16 +47,49 @@ static bool create_convolution(bench_state *bench, const operator_cell *cell, op
     return inputs[0] && inputs[1] && inputs[2];
 }
 
-static ops_array *apply_convolution(const operator_cell *cell, ops_array *const *inputs)
+static ops_convolution_options convolution_options(const operator_cell *cell)
 {
     const int64_t *n = cell->numbers;
-    ops_convolution_options options = {.size = sizeof options,
-                                       .channels_last = n[LAST] != 0,
-                                       .groups = n[GROUPS],
-                                       .stride = {n[STRIDE], n[STRIDE]},
-                                       .before = {n[PADDING], n[PADDING]},
-                                       .after = {n[PADDING], n[PADDING]}};
+    return (ops_convolution_options){.size = sizeof(ops_convolution_options),
+                                     .channels_last = n[LAST] != 0,
+                                     .precision = cell->precision,
+                                     .groups = n[GROUPS],
+                                     .stride = {n[STRIDE], n[STRIDE]},
+                                     .before = {n[PADDING], n[PADDING]},
+                                     .after = {n[PADDING], n[PADDING]}};
+}
+
+static ops_array *apply_convolution(const operator_cell *cell, ops_array *const *inputs)
+{
+    const ops_convolution_options options = convolution_options(cell);
     return ops_array_convolution(&options, inputs[0], inputs[1], inputs[2]);
+}
+
+/* x, w and the gradient of the result. */
+static bool create_gradient(bench_state *bench, const operator_cell *cell, ops_array **inputs)
+{
+    const int64_t *n = cell->numbers, h = place_count(cell, H), w = place_count(cell, W);
+    const int64_t first[4] = {n[N], n[O], h, w}, last[4] = {n[N], h, w, n[O]};
+    if (!create_convolution(bench, cell, inputs)) {
+        return false;
+    }
+    ops_array_release(inputs[2]);
+    inputs[2] = random_array(bench, cell->type, 4, n[LAST] ? last : first, 2);
+    return inputs[2] != NULL;
+}
+
+static ops_array *apply_input_gradient(const operator_cell *cell, ops_array *const *inputs)
+{
+    const ops_convolution_options options = convolution_options(cell);
+    const int64_t *n = cell->numbers, lengths[2] = {n[H], n[W]};
+    return ops_array_convolution_transposed(&options, inputs[2], inputs[1], NULL, lengths);
+}
+
+static ops_array *apply_weights_gradient(const operator_cell *cell, ops_array *const *inputs)
+{
+    const ops_convolution_options options = convolution_options(cell);
+    const int64_t *n = cell->numbers, window[2] = {n[WINDOW], n[WINDOW]};
+    return ops_array_convolution_weights(&options, inputs[0], inputs[2], window);
 }
 
 static double convolution_results(const operator_cell *cell)
@@ -231,6 +264,10 @@ static double scatter_add_bytes(const operator_cell *cell)
 static const operator_kind kinds[] = {
     {"convolution", IMAGE "outputs window stride padding groups last", create_convolution,
      apply_convolution, convolution_bytes, convolution_flops},
+    {"convolution_input", IMAGE "outputs window stride padding groups last", create_gradient,
+     apply_input_gradient, convolution_bytes, convolution_flops},
+    {"convolution_weights", IMAGE "outputs window stride padding groups last", create_gradient,
+     apply_weights_gradient, convolution_bytes, convolution_flops},
     {"max_pool", IMAGE "unused window stride padding unused last", create_image, apply_max_pool,
      pool_bytes, NULL},
     {"average_pool", IMAGE "unused window stride padding unused last", create_image,

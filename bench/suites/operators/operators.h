@@ -6,7 +6,7 @@
 
 #include "harness/bench.h"
 
-enum { OPERATOR_NUMBERS = 10, OPERATOR_INPUTS = 3 };
+enum { OPERATOR_NUMBERS = 10, OPERATOR_INPUTS = 3, OPERATOR_TYPES = 3 };
 
 struct operator_cell;
 
@@ -25,15 +25,17 @@ typedef struct operator_cell {
     char name[96]; /* without commas */
     const operator_kind *kind;
     hal_type type;
+    uint32_t precision; /* of convolutions */
     int64_t numbers[OPERATOR_NUMBERS];
 } operator_cell;
 
 /* Null for an unknown name. */
 const operator_kind *operator_kind_find(const char *name);
 
-/* The fixed cells, or `random` random ones of the seed, whose names have a word of `filter` (with
- * commas; null: all). Returns their number, or -1 without memory; the caller frees *cells. */
-int operator_cells_create(uint64_t seed, int random, const char *filter, operator_cell **cells);
+/* The fixed cells, or --random random ones of the seed, whose names have a word of --filter; those
+ * of convolutions once for each type of --type (f32, f16, bf16). Returns their number, or -1
+ * without memory; the caller frees *cells. */
+int operator_cells_create(const bench_options *options, uint64_t seed, operator_cell **cells);
 
 /* Prints the cells as JSON for pytorch/operators.py. */
 void operator_cells_print(const operator_cell *cells, int count, uint64_t seed);

@@ -58,7 +58,7 @@ bool operators_list(const bench_options *options)
 {
     const uint64_t seed = bench_seed_of(options);
     operator_cell *cells = NULL;
-    const int count = operator_cells_create(seed, (int)options->random, options->filter, &cells);
+    const int count = operator_cells_create(options, seed, &cells);
     if (count >= 0) {
         operator_cells_print(cells, count, seed);
     }
@@ -70,8 +70,8 @@ void suite_operators(bench_state *bench)
 {
     const uint64_t seed = bench_seed_of(&bench->options);
     operator_cell *cells = NULL;
-    const int count =
-        operator_cells_create(seed, (int)bench->options.random, bench->options.filter, &cells);
+    bench_select_precision(&bench->options, 0);
+    const int count = operator_cells_create(&bench->options, seed, &cells);
     if (count < 0) {
         bench_fail(bench, "out of memory");
     }

@@ -119,9 +119,10 @@ typedef struct result_body {
 static hal_ir_value emit_result(hal_ir_builder *b, const hal_ir_value *inputs, const void *user)
 {
     const result_body *body = user;
-    hal_ir_value y = body->has_bias ? hal_ir_add(b, inputs[0], inputs[4]) : inputs[0];
+    const hal_ir_value sum = body->has_bias ? hal_ir_add(b, inputs[0], inputs[4]) : inputs[0];
+    hal_ir_value y = sum;
     if (body->activation) {
-        hal_ir_splice(b, body->activation->fragment, &y, 1, &y, 1);
+        hal_ir_splice(b, body->activation->fragment, &sum, 1, &y, 1);
     }
     return y;
 }

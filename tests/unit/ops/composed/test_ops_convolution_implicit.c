@@ -1,0 +1,73 @@
+/* Convolutions whose product reads the windows in the image, next to those that copy them, as every
+ * kind of device. */
+#include "ops/composed/convolution_trial.h"
+
+static void small_ones_agree(void **state)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F32, HAL_TYPE_F64, HAL_TYPE_F16};
+    state_of_numbers = 1;
+    for (int i = 0; i < 24; i++) {
+        trial t;
+        draw(&t, false);
+        t.type = types[i % 4];
+        ops_context_set_kernels(test_context, i % 3 ? OPS_KERNELS_SPECIAL : OPS_KERNELS_GENERAL);
+        check_way(&t, (convolution_kind)(i / 4 % KIND_COUNT), OPS_CONVOLUTION_IMPLICIT);
+    }
+}
+
+/* In parts of k, whose sums are added. */
+static void parts_agree(void **state)
+{
+    const trial t = {.type = HAL_TYPE_F32,
+                     .rank = 2,
+                     .images = 5,
+                     .groups = 1,
+                     .inputs = 4,
+                     .outputs = 3,
+                     .length = {9, 8},
+                     .window = {3, 3},
+                     .stride = {1, 1},
+                     .dilation = {1, 1},
+                     .before = {1, 1},
+                     .after = {1, 1},
+                     .has_bias = true};
+    test_tune(test_context)->gemm.split_depth = 64;
+    for (int kind = 0; kind < KIND_COUNT; kind++) {
+        check_way(&t, (convolution_kind)kind, OPS_CONVOLUTION_IMPLICIT);
+    }
+    test_tune(test_context)->gemm.split_depth = 0;
+}
+
+static ops_array *numbers(uint32_t rank, const int64_t *shape)
+{
+    whole x = whole_numbers(HAL_TYPE_F32, rank, shape);
+    free(x.elements);
+    return x.array;
+}
+
+/* One kernel multiplies: no windows are copied. */
+static void kernels_are_counted(void **state)
+{
+    const ops_convolution_options last = {
+        .size = sizeof last, .channels_last = 1, .activation = OPS_RELU};
+    ok(ops_scope_begin(test_context));
+    ops_array *x = numbers(4, (int64_t[]){2, 6, 5, 4});
+    ops_array *w = numbers(4, (int64_t[]){8, 4, 3, 3}), *bias = numbers(1, (int64_t[]){8});
+    ok(ops_array_evaluate((ops_array *[]){x, w, bias}, 3));
+    ops_context_set_convolution(test_context, OPS_CONVOLUTION_IMPLICIT);
+    const uint64_t before = statistics_of(test_context).kernels;
+    ops_array *y = made(ops_array_convolution(&last, x, w, bias));
+    ok(ops_array_evaluate(&y, 1));
+    /* The weights in the order of the windows, and the product with bias and activation. */
+    assert_int_equal(statistics_of(test_context).kernels - before, 2);
+    ops_context_set_convolution(test_context, OPS_CONVOLUTION_AUTO);
+    ok(ops_scope_end(test_context));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(small_ones_agree),
+                                       cmocka_unit_test(parts_agree),
+                                       cmocka_unit_test(kernels_are_counted)};
+    return RUN_ON_ALL(tests);
+}
