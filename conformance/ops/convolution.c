@@ -19,9 +19,11 @@ typedef struct convolution_case {
     int64_t images, groups, inputs, outputs;
     int64_t length[3], window[3], stride[3], dilation[3], before[3], after[3];
     bool channels_last, has_bias;
+    ops_convolution_way way;
     operand_layout layout;
 } convolution_case;
 
+static const char *const way_names[] = {"auto", "copied", "implicit"};
 static const char *const kind_names[KIND_COUNT] = {"forward", "transposed", "weights"};
 
 /* The three tensors of a convolution, with the channels second; unused spatial axes have a length
@@ -214,6 +216,9 @@ static void run_convolution(case_run *run, const void *parameters)
     operand_fill(&bias, &random, -1.0, 1.0);
     operand_upload(run, &bias);
     operand result = make(run, t, shape, t->kind != WEIGHTS, LAYOUT_PLAIN, NULL);
+    if (t->way != OPS_CONVOLUTION_AUTO) {
+        ops_context_set_convolution(run->ops, t->way);
+    }
     case_ok(run, ops_scope_begin(run->ops), "ops_scope_begin");
     ops_array *computed = compute(run, t, &x, &w, &y, &bias);
     const hal_status status =
@@ -228,12 +233,14 @@ static void print_convolution(const void *parameters, uint64_t seed, char *name,
     const convolution_case *t = parameters;
     snprintf(name, bytes,
              "ops/convolution(kind=%s,type=%s,rank=%u,images=%lld,groups=%lld,channels=%lldx%lld,"
-             "length=%lldx%lldx%lld,window=%lldx%lldx%lld,last=%d,bias=%d,layout=%s,seed=%llu)",
+             "length=%lldx%lldx%lld,window=%lldx%lldx%lld,last=%d,bias=%d,way=%s,layout=%s,"
+             "seed=%llu)",
              kind_names[t->kind], hal_type_name(t->type), t->rank, (long long)t->images,
              (long long)t->groups, (long long)t->inputs, (long long)t->outputs,
              (long long)t->length[0], (long long)t->length[1], (long long)t->length[2],
              (long long)t->window[0], (long long)t->window[1], (long long)t->window[2],
-             t->channels_last, t->has_bias, layout_name(t->layout), (unsigned long long)seed);
+             t->channels_last, t->has_bias, way_names[t->way], layout_name(t->layout),
+             (unsigned long long)seed);
 }
 
 static const case_family convolutions = {
@@ -345,9 +352,38 @@ static void add_forms(case_list *list)
     }
 }
 
+/* Forms whose product reads the windows in the image, by the number of the form: several images,
+ * groups, dilation, one and three spatial axes. */
+static void add_implicit(case_list *list)
+{
+    static const struct {
+        uint32_t form;
+        convolution_kind kind;
+        hal_type type;
+        bool channels_last;
+    } chosen[] = {{0, FORWARD, HAL_TYPE_F32, false},    {0, WEIGHTS, HAL_TYPE_BF16, false},
+                  {1, WEIGHTS, HAL_TYPE_F32, true},     {2, TRANSPOSED, HAL_TYPE_F64, false},
+                  {6, FORWARD, HAL_TYPE_F32, true},     {7, FORWARD, HAL_TYPE_F16, false},
+                  {7, TRANSPOSED, HAL_TYPE_F32, false}, {1, TRANSPOSED, HAL_TYPE_F32, false}};
+    for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++) {
+        convolution_case tested = forms[chosen[i].form];
+        for (uint32_t k = 0; k < 3; k++) {
+            tested.stride[k] += tested.stride[k] == 0;
+            tested.dilation[k] += tested.dilation[k] == 0;
+        }
+        tested.kind = chosen[i].kind;
+        tested.type = chosen[i].type;
+        tested.channels_last = chosen[i].channels_last;
+        tested.has_bias = tested.kind == FORWARD;
+        tested.way = OPS_CONVOLUTION_IMPLICIT;
+        case_add_member(list, &convolutions, &tested);
+    }
+}
+
 void cases_ops_convolution(case_list *list)
 {
     add_forms(list);
+    add_implicit(list);
     /* 64 MiB are windows of 8 x 8 in 4 channels at 256 x 256 places: some lines of an image. */
     const convolution_case large = {.type = HAL_TYPE_F32,
                                     .rank = 2,

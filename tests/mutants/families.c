@@ -193,6 +193,16 @@ static uint32_t complex_cross(wrap_ir *ir, uint32_t i)
     return i;
 }
 
+/* Of windows in an image, the last place of a line counts to the next one. */
+static uint32_t window_line(wrap_ir *ir, uint32_t i)
+{
+    const hal_ir_value one = wrap_ir_constant(ir, i++, HAL_TYPE_U32, 1);
+    const hal_ir_value next =
+        wrap_ir_operation(ir, i, HAL_IR_ADD, HAL_TYPE_U32, ir->records[i].a, one);
+    ir->records[++i].a = next;
+    return i;
+}
+
 /* ---- Random numbers ---- */
 
 /* A number from random bits has 23 of them, not 24. */
@@ -222,6 +232,7 @@ const mutant mutants_families[] = {MUTANT(gather_beyond, "gather", LT, NONE),
                                    MUTANT(softmax_maximum, "softmax", EXP, NONE),
                                    MUTANT(unfold_padding, "unfold", SELECT, NONE),
                                    MUTANT(depthwise_first, "depthwise", FMA, NONE),
+                                   MUTANT(window_line, "gemm", MULHI, NONE),
                                    MUTANT(pool_fourth, "chain", ADD, F32),
                                    MUTANT(recurrent_carried, "gru", SET, NONE),
                                    MUTANT(loop_choice, "chain", SELECT, I32),
