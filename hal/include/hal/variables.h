@@ -21,7 +21,7 @@
       "folder of the compile cache, or off; unset: halyard in XDG_CACHE_HOME, else in ~/.cache")   \
     X(HAL_PROBE, "TIME", "hal/src/plugin/probe.c",                                                 \
       "off or 0, or milliseconds, at most 600000, for each step of the process that probes a "     \
-      "driver for features that it gets wrong; unset: 10000")                                     \
+      "driver for features that it gets wrong; unset: 10000")                                      \
     X(HAL_DUMP, "LIST", "hal/src/layers/layer.c",                                                  \
       "ir: kernels go to the log, before and after legalising; native: what a plugin made of "     \
       "them, with HAL_LOG=info; batch: what queues run goes to files for hal-replay, calls: with " \
@@ -41,6 +41,10 @@
     X(HAL_FAULT, "LIST", "hal/src/layers/fault.c",                                                 \
       "calls that fail with HAL_LAYERS=fault: kind:number, or kind:number+ for all from there "    \
       "on; kinds are allocation, compile, submit, wait and lost")                                  \
+    X(HAL_CONVOLUTION, "WAY", "ops/src/tensor/context_create.c",                                   \
+      "how convolutions are computed, for measurements: copied (windows become a matrix) or "      \
+      "implicit (the product's kernel reads the image, where it can); unset: by bytes and "        \
+      "operations")                                                                                \
     X(HAL_COMM, "RANK/COUNT:NAME", "hal/src/comm/environment.c",                                   \
       "the process's rank in the communicator that hal_comm_create_from_environment creates, "     \
       "the number of ranks and a name for the job; unset: the launcher's variables")               \

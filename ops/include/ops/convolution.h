@@ -1,8 +1,9 @@
 /* Convolutions of arrays, in one to three dimensions, with their gradients.
  *
- * They are matrix products: windows of the input are copied to a matrix, whose product with the
- * weights is the result. So bounds and precision are those of ops_array_matmul, and bias and
- * activation are part of the product's kernel. With one channel per group, each work-item sums the
+ * They are matrix products: of the weights and the windows of the input, which are copied to a
+ * matrix or, where that takes less time, read where they are (docs/operators.md). So bounds and
+ * precision are those of ops_array_matmul, and bias and activation are part of the product's
+ * kernel. With one channel per group, each work-item sums the
  * window of its result instead (ops_depthwise). Windows of 1 element, 1 apart, without padding are
  * not copied. */
 #ifndef OPS_CONVOLUTION_H
@@ -20,7 +21,8 @@ extern "C" {
  * cut into several products. */
 #define OPS_CONVOLUTION_BYTES (UINT64_C(64) << 20)
 
-/* How convolutions and their gradients are computed, apart from those with one channel per group. */
+/* How convolutions and their gradients are computed; those with one channel per group have one
+ * way. */
 typedef enum ops_convolution_way {
     OPS_CONVOLUTION_AUTO,    /* the one that takes less time, by bytes and operations */
     OPS_CONVOLUTION_COPIED,  /* windows are copied to a matrix */

@@ -60,8 +60,10 @@ static bool implicit_pays(const ops_convolution_form *f, const ops_context *cont
     int64_t m, n, k;
     product_lengths(f, is_gradient, &m, &n, &k);
     const double products = (double)f->groups * (double)m * (double)n * (double)k;
+    const double units = context->info->compute_units;
     return tuning->implicit_copy_rate > 0 &&
-           bytes_saved(f, type) > tuning->implicit_copy_rate * lost * products;
+           bytes_saved(f, type) / tuning->implicit_copy_rate >
+               lost * products + units * tuning->implicit_launch_ns;
 }
 
 bool ops_convolution_is_implicit(const ops_convolution_form *f, const ops_array *x,

@@ -61,6 +61,19 @@ void ops_gemm_emit_intra_group(ops_gemm_emitter *e);
 void ops_gemm_emit_any_slices(ops_gemm_emitter *e);
 void ops_gemm_emit_quantised(ops_gemm_emitter *e);
 
+/* The sums of a warp of matrix units, which stores them through shared memory: the type of its
+ * elements, and the lane's row and column of a tile. */
+typedef struct ops_gemm_exchange {
+    ops_gemm_emitter *e;
+    hal_ir_memory_id shared;
+    hal_type type;
+    hal_ir_value g, t;
+} ops_gemm_exchange;
+
+/* Whether warps exchange their sums before they store them; stores them so. */
+int ops_gemm_exchanges_sums(const ops_gemm_kernel_key *key);
+void ops_gemm_store_exchanged(const ops_gemm_exchange *exchange);
+
 /* Declares a matrix's scalars; returns the index of the batch's first element. */
 hal_ir_value ops_gemm_declare_matrix(ops_gemm_emitter *e, uint32_t number, hal_ir_value *strides,
                                      uint32_t stride_count);

@@ -1,4 +1,5 @@
-/* Random convolutions of whole numbers, whose sums are exact: every bit of the result is known. Included by test_ops_convolution_implicit.c and test_ops_convolution_units.c. */
+/* Random convolutions of whole numbers, whose sums are exact: every bit of the result is known.
+ * Included by test_ops_convolution_implicit.c and test_ops_convolution_units.c. */
 #ifndef TESTS_UNIT_OPS_COMPOSED_CONVOLUTION_TRIAL_H
 #define TESTS_UNIT_OPS_COMPOSED_CONVOLUTION_TRIAL_H
 
@@ -29,8 +30,8 @@ static inline int64_t number(int64_t least, int64_t most)
     return least + (int64_t)(state_of_numbers >> 8) % (most - least + 1);
 }
 
-/* An array on the device and its elements: whole numbers from -3 to 3, of which sums of products are
- * exact in F32. */
+/* An array on the device and its elements: whole numbers from -3 to 3, of which sums of products
+ * are exact in F32. */
 typedef struct whole {
     ops_array *array;
     float *elements;
