@@ -51,19 +51,33 @@ static double bytes_saved(const ops_convolution_form *f, hal_type type)
     return size * channels * ((double)f->images * (2 * windows - copies * image) - weights);
 }
 
+/* How many times as long as the multiplications of results those of the product of copied windows
+ * take: with channels first it has a batch of images, whose places are whole tiles. */
+static double copied_share(const ops_convolution_form *f, bool is_gradient)
+{
+    enum { TILE = 32 };
+    const int64_t places = ops_convolution_volume(f, f->places);
+    return is_gradient || f->channels_last || f->images == 1
+               ? 1.0
+               : (double)((places + TILE - 1) / TILE * TILE) / (double)places;
+}
+
+/* Compares the time of both ways, on one compute unit. */
 static bool implicit_pays(const ops_convolution_form *f, const ops_context *context, hal_type type,
                           bool is_gradient)
 {
     const ops_convolution_tuning *tuning = &context->tuning->convolution;
-    const bool by_units = hal_type_size(type) == 2 && f->precision != HAL_GEMM_STRICT;
-    const double lost = by_units ? tuning->implicit_units_loss : tuning->implicit_loss;
+    const double size = hal_type_size(type);
+    const bool by_units = f->precision != HAL_GEMM_STRICT && size < 8;
+    const double *step = by_units ? tuning->implicit_units_ns : tuning->implicit_ns;
+    const double wide = by_units ? size / 2 : size < 8 ? 1 : 2;
     int64_t m, n, k;
     product_lengths(f, is_gradient, &m, &n, &k);
-    const double products = (double)f->groups * (double)m * (double)n * (double)k;
-    const double units = context->info->compute_units;
+    const double products = wide * (double)f->groups * (double)m * (double)n * (double)k;
     return tuning->implicit_copy_rate > 0 &&
-           bytes_saved(f, type) / tuning->implicit_copy_rate >
-               lost * products + units * tuning->implicit_launch_ns;
+           bytes_saved(f, type) / tuning->implicit_copy_rate +
+                   copied_share(f, is_gradient) * step[0] * products >
+               step[1] * products + context->info->compute_units * tuning->implicit_launch_ns;
 }
 
 bool ops_convolution_is_implicit(const ops_convolution_form *f, const ops_array *x,

@@ -85,9 +85,10 @@ const ops_tuning ops_tuning_gpu = {
     .convolution = {.image_bytes = 64 << 20,
                     .pools_at_once = true,
                     .implicit_copy_rate = 20,
-                    .implicit_loss = 0.001,
-                    .implicit_units_loss = 0.0005,
-                    .implicit_launch_ns = 2000},
+                    /* H200, 2026-11-29: 39 convolutions of networks and their gradients. */
+                    .implicit_ns = {0.0054, 0.0062},
+                    .implicit_units_ns = {0.0006, 0.0011},
+                    .implicit_launch_ns = 1000},
     .scan = {.shares_lines = true,
              .min_shared_length = 64,
              .unit_items = 2048,

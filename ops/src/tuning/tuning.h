@@ -209,10 +209,10 @@ typedef struct ops_convolution_tuning {
     bool pads_by_copies;  /* tests of coordinates cost more than a fill and a copy */
     bool pools_at_once; /* windows that are long or reach beyond x by one kernel (kernels/pool.c) */
     bool bakes_steps;   /* depthwise: neighbours at known distances share an address */
-    /* Implicit GEMM: bytes that copies write or read in a nanosecond on a compute unit, 0: it is
-     * never chosen; what a multiplication takes longer than in the product of copied windows,
-     * elsewhere and on matrix units, in nanoseconds of a compute unit; and a further kernel. */
-    double implicit_copy_rate, implicit_loss, implicit_units_loss, implicit_launch_ns;
+    /* Implicit GEMM, on a compute unit: bytes that copies write or read in a nanosecond, 0: it is
+     * never chosen; nanoseconds of a multiplication in the product of copied windows and in the
+     * implicit one, of F32 elsewhere and of halves on matrix units; and of a further kernel. */
+    double implicit_copy_rate, implicit_ns[2], implicit_units_ns[2], implicit_launch_ns;
     int64_t min_line; /* depthwise, channels first: shorter lines have channels last between */
 } ops_convolution_tuning;
 

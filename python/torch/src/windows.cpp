@@ -9,15 +9,6 @@ namespace
 
 using Shape = std::vector<int64_t>;
 
-int64_t product(const Shape &sizes)
-{
-    int64_t n = 1;
-    for (const int64_t size : sizes) {
-        n *= size;
-    }
-    return n;
-}
-
 Shape shape_of(const Array &x)
 {
     Shape shape;
@@ -31,21 +22,6 @@ Shape space_of(const Array &x)
 {
     const Shape shape = shape_of(x);
     return Shape(shape.begin() + 2, shape.end());
-}
-
-Array permuted(const Array &x, const std::vector<int32_t> &axes)
-{
-    return Array(ops_array_permute(x, axes.data()));
-}
-
-Array reversed(const Array &x, int64_t axis)
-{
-    const int64_t n = x.length(axis);
-    if (n == 1) {
-        return x;
-    }
-    const Array places(ops_array_iota(x.context(), HAL_TYPE_I32, n, (double)(n - 1), -1));
-    return Array(ops_array_gather((int32_t)axis, x, places));
 }
 
 // x in the middle of an array of `value`: at `start`, with `step` between its elements along space.
@@ -65,15 +41,6 @@ Array placed(const Array &x, const Shape &space, const Shape &start, const Shape
     return Array(ops_array_update(all, &view, x));
 }
 
-std::vector<int> identity_order(size_t count)
-{
-    std::vector<int> axes;
-    for (size_t i = 0; i < count; i++) {
-        axes.push_back((int)i);
-    }
-    return axes;
-}
-
 Shape places_of(const Geometry &g, const Shape &space)
 {
     Shape places;
@@ -84,6 +51,21 @@ Shape places_of(const Geometry &g, const Shape &space)
         }
     }
     return places;
+}
+
+// Narrow floats may be multiplied by matrix units, as PyTorch does: the bound is the same.
+ops_convolution_options options_of(hal_type type, const Geometry &g, int64_t groups)
+{
+    ops_convolution_options options{};
+    options.size = sizeof options;
+    options.precision = hal_type_size(type) == 2 ? HAL_GEMM_ACCURATE : HAL_GEMM_STRICT;
+    options.groups = groups;
+    for (size_t k = 0; k < g.kernel.size(); k++) {
+        options.stride[k] = g.stride[k];
+        options.dilation[k] = g.dilation[k];
+        options.before[k] = options.after[k] = g.padding[k];
+    }
+    return options;
 }
 
 void require_elements(const Array &a, const Array &b)
@@ -146,90 +128,35 @@ Array windows_of(const Array &padded, const Geometry &g, const Shape &places,
 Array convolve(const Array &x, const Array &w, const Geometry &g, int64_t groups)
 {
     require_elements(x, w);
-    const Shape space = space_of(x), places = places_of(g, space);
-    const int64_t n = x.length(0), outputs = w.length(0), inner = w.count() / outputs;
-    const int64_t count = product(places), each = outputs / groups;
-    Array columns; // [n * groups, inner, count]
-    const Array big = padded(x, g.padding, g.padding, 0);
-    if (product(g.kernel) == 1 && product(g.stride) == 1) {
-        columns = big;
-    } else {
-        columns = windows_of(big, g, places, identity_order(2 + 2 * space.size()));
-    }
-    columns = reshape(columns, Shape{n * groups, inner, count});
-    Array weights = reshape(w, Shape{groups, each, inner});
-    if (n > 1 || groups > 1) {
-        const Shape one{1, groups, each, inner}, all{n, groups, each, inner};
-        weights = reshape(broadcast(reshape(w, one), all), Shape{n * groups, each, inner});
-    }
-    Shape result{n, outputs};
-    result.insert(result.end(), places.begin(), places.end());
-    return reshape(matmul(weights, columns), result);
+    places_of(g, space_of(x));
+    const ops_convolution_options options = options_of(x.type(), g, groups);
+    return Array(ops_array_convolution(&options, x, w, nullptr));
 }
 
 Array convolve_input_gradient(const Array &g, const Array &w, const Geometry &geometry,
                               int64_t groups, const Shape &space)
 {
     require_elements(g, w);
-    const size_t d = space.size();
-    const Shape one(d, 1), zero(d, 0);
-    // Elements of g, `stride` apart.
-    Shape spread_space;
-    for (size_t k = 0; k < d; k++) {
-        spread_space.push_back((g.length((int64_t)k + 2) - 1) * geometry.stride[k] + 1);
-    }
-    const Array spread =
-        product(geometry.stride) == 1 ? g : placed(g, spread_space, zero, geometry.stride, 0);
-    Shape before, after;
-    for (size_t k = 0; k < d; k++) {
-        const int64_t reach = geometry.dilation[k] * (geometry.kernel[k] - 1);
-        before.push_back(reach - geometry.padding[k]);
-        after.push_back(space[k] + reach - before[k] - spread_space[k]);
-    }
-    // w [groups * each, inner, kernel...] turned around: [groups * inner, each, kernel...].
-    const int64_t outputs = w.length(0), inner = w.length(1), each = outputs / groups;
-    Shape split{groups, each, inner}, joined{groups * inner, each};
-    std::vector<int32_t> order{0, 2, 1};
-    for (size_t k = 0; k < d; k++) {
-        split.push_back(geometry.kernel[k]);
-        joined.push_back(geometry.kernel[k]);
-        order.push_back((int32_t)k + 3);
-    }
-    Array turned = reshape(permuted(reshape(w, split), order), joined);
-    for (size_t k = 0; k < d; k++) {
-        turned = reversed(turned, (int64_t)k + 2);
-    }
-    const Geometry plain{geometry.kernel, one, zero, geometry.dilation};
-    return convolve(padded(spread, before, after, 0), turned, plain, groups);
+    const ops_convolution_options options = options_of(g.type(), geometry, groups);
+    return Array(ops_array_convolution_transposed(&options, g, w, nullptr, space.data()));
 }
 
 Array convolve_weight_gradient(const Array &g, const Array &x, const Geometry &geometry,
                                int64_t groups)
 {
     require_elements(g, x);
-    const size_t d = geometry.kernel.size();
-    const int64_t n = x.length(0), inner = x.length(1) / groups, outputs = g.length(1);
-    const int64_t each = outputs / groups;
-    const Shape places = space_of(g);
-    const int64_t count = product(places), taps = product(geometry.kernel);
-    const Array big = padded(x, geometry.padding, geometry.padding, 0);
-    // [n, places..., channels, kernel...] of all groups
-    std::vector<int> axes{0};
-    for (size_t k = 0; k < d; k++) {
-        axes.push_back((int)(2 + d + k));
+    ops_convolution_options options = options_of(x.type(), geometry, groups);
+    Array read = x; // the elements that windows reach
+    for (size_t k = 0; k < geometry.kernel.size(); k++) {
+        const int64_t reach = (g.length((int64_t)k + 2) - 1) * geometry.stride[k] +
+                              (geometry.kernel[k] - 1) * geometry.dilation[k] + 1;
+        const int64_t after = reach - geometry.padding[k] - x.length((int64_t)k + 2);
+        if (after < 0) {
+            read = slice(read, (int64_t)k + 2, 0, x.length((int64_t)k + 2) + after);
+        }
+        options.after[k] = after > 0 ? after : 0;
     }
-    axes.push_back(1);
-    for (size_t k = 0; k < d; k++) {
-        axes.push_back((int)(2 + k));
-    }
-    const Array columns =
-        reshape(windows_of(big, geometry, places, axes), Shape{n * count, groups, inner * taps});
-    const Array gradients = permuted(reshape(g, Shape{n, groups, each, count}), {1, 2, 0, 3});
-    const Array left = reshape(gradients, Shape{groups, each, n * count});
-    const Array right = permuted(columns, {1, 0, 2});
-    Shape result{outputs, inner};
-    result.insert(result.end(), geometry.kernel.begin(), geometry.kernel.end());
-    return reshape(matmul(left, right), result);
+    return Array(ops_array_convolution_weights(&options, read, g, geometry.kernel.data()));
 }
 
 } // namespace halyard
