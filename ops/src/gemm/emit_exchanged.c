@@ -1,6 +1,5 @@
 /* Sums of matrix units that pass through shared memory before they are stored, see emitter.h. */
 #include "emitter.h"
-#include "kernel.h"
 
 /* Sums of a warp in shared memory: one word more than a row has, so that neighbouring rows begin in
  * different banks. */
@@ -11,12 +10,12 @@ static uint32_t exchange_pitch(const ops_gemm_tiles *t)
 
 /* Whether warps exchange their sums before they store them: where a lane's neighbours cannot be
  * stored at once, it is the lanes that have to have neighbours. */
-int ops_gemm_exchanges_sums(const ops_gemm_kernel_key *key)
+int ops_gemm_exchanges_sums(const ops_gemm_kernel_key *key, uint32_t bytes)
 {
     const ops_gemm_tiles *t = &key->tiles;
     const uint32_t warp_n = (uint32_t)t->lanes_n * t->thread_n;
     const uint32_t words = (uint32_t)t->block_m * (t->block_n / warp_n) * exchange_pitch(t);
-    return key->width_c == 1 && 4 * words <= ops_gemm_matrix_bytes(key);
+    return key->width_c == 1 && 4 * words <= bytes;
 }
 
 /* Writes the sums of this work-item, which the ring no longer needs room for. */

@@ -746,7 +746,7 @@ void ops_gemm_emit_matrix(ops_gemm_emitter *e)
         multiply_tiles_in_registers(&p);
     }
     ops_gemm_get_sums(e);
-    if (ops_gemm_exchanges_sums(e->key)) {
+    if (ops_gemm_exchanges_sums(e->key, ops_gemm_matrix_bytes(e->key))) {
         const ops_gemm_exchange exchange = {e, p.shared, p.type, p.g, p.t};
         ops_gemm_store_exchanged(&exchange);
     } else {

@@ -70,8 +70,9 @@ typedef struct ops_gemm_exchange {
     hal_ir_value g, t;
 } ops_gemm_exchange;
 
-/* Whether warps exchange their sums before they store them; stores them so. */
-int ops_gemm_exchanges_sums(const ops_gemm_kernel_key *key);
+/* Whether warps exchange their sums, in `bytes` of shared memory, before they store them; stores
+ * them so. */
+int ops_gemm_exchanges_sums(const ops_gemm_kernel_key *key, uint32_t bytes);
 void ops_gemm_store_exchanged(const ops_gemm_exchange *exchange);
 
 /* Declares a matrix's scalars; returns the index of the batch's first element. */
