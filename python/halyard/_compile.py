@@ -62,7 +62,8 @@ def compile(function):
     host little more than to submit its kernels.
 
     ``function`` takes arrays and hashable values, and returns an array or several; it uses each of
-    its arrays and reads none of their elements. Calls with other shapes, dtypes, devices or values
+    its arrays, reads none of their elements, and makes no arrays of lists, of ints beyond 2**53 or of
+    other libraries' arrays: they are made before. Calls with other shapes, dtypes, devices or values
     record again. Arrays that it uses besides its arguments keep the elements that they have at the
     recording.
 

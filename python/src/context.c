@@ -20,6 +20,18 @@ PyObject *core_raise(hal_status status)
     return NULL;
 }
 
+ops_array *core_from_host(context_object *context, hal_type type, uint32_t rank,
+                          const int64_t *shape, const void *elements)
+{
+    if (context->is_recording) {
+        hal_status_set(HAL_ERROR_INVALID_STATE,
+                       "compile: the function makes an array of a list, a large int or other "
+                       "elements of the host, which cannot be recorded; make it before");
+        return NULL;
+    }
+    return ops_array_from_host(context->ops, type, rank, shape, elements);
+}
+
 bool core_wait(context_object *context)
 {
     hal_point point;

@@ -74,6 +74,11 @@ PyObject *core_complex_binary(const array_object *x, const array_object *y,
 /* Sets hal's message as an exception of the status, and returns null. */
 PyObject *core_raise(hal_status status);
 
+/* An array of elements in host memory, the caller's reference. Null as ops reports, and within a
+ * recording, which has no elements of the host. */
+ops_array *core_from_host(context_object *context, hal_type type, uint32_t rank,
+                          const int64_t *shape, const void *elements);
+
 /* Wraps an array, whose reference it takes; null raises hal's message. */
 PyObject *core_wrap(context_object *context, ops_array *array);
 

@@ -114,7 +114,7 @@ static PyObject *indices_wrap(context_object *context, uint32_t rank, const int6
                               int64_t *indices)
 {
     PyObject *made =
-        core_wrap(context, ops_array_from_host(context->ops, HAL_TYPE_I64, rank, shape, indices));
+        core_wrap(context, core_from_host(context, HAL_TYPE_I64, rank, shape, indices));
     PyMem_Free(indices);
     return made;
 }

@@ -102,7 +102,7 @@ static PyObject *stack_wrap(const array_object *x, bool is_complex, int64_t coun
         memcpy(narrow + i, &value, sizeof value);
     }
     PyObject *made = core_wrap_parts(
-        x->context, ops_array_from_host(x->context->ops, type, is_complex ? 4 : 3, shape, values),
+        x->context, core_from_host(x->context, type, is_complex ? 4 : 3, shape, values),
         is_complex);
     PyMem_Free(values);
     return made;

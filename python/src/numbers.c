@@ -71,9 +71,9 @@ static ops_array *array_make(context_object *context, hal_type type, const numbe
     for (size_t i = 0; is_stored && i < list->count; i++) {
         is_stored = core_number_store((int)type, list->items[i], elements + i * size);
     }
-    ops_array *made = is_stored ? ops_array_from_host(context->ops, type, (uint32_t)list->rank,
-                                                      list->shape, elements)
-                                : NULL;
+    ops_array *made =
+        is_stored ? core_from_host(context, type, (uint32_t)list->rank, list->shape, elements)
+                  : NULL;
     PyMem_Free(elements);
     PyErr_Clear();
     return made;
@@ -120,7 +120,7 @@ static ops_array *buffer_read(context_object *context, PyObject *object, PyObjec
         for (int i = 0; i < buffer.ndim; i++) {
             shape[i] = buffer.shape[i];
         }
-        made = ops_array_from_host(context->ops, type, (uint32_t)buffer.ndim, shape, buffer.buf);
+        made = core_from_host(context, type, (uint32_t)buffer.ndim, shape, buffer.buf);
     }
     PyBuffer_Release(&buffer);
     return made;

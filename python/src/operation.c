@@ -78,9 +78,9 @@ static PyObject *operation_from_buffer(PyObject *module, PyObject *arguments)
         PyErr_Format(PyExc_ValueError, "the buffer has %zd bytes, the shape needs %llu", buffer.len,
                      (unsigned long long)bytes);
     } else {
-        made = core_wrap_parts(
-            context, ops_array_from_host(context->ops, type, (uint32_t)rank, shape, buffer.buf),
-            dtype & CORE_COMPLEX);
+        made = core_wrap_parts(context,
+                               core_from_host(context, type, (uint32_t)rank, shape, buffer.buf),
+                               dtype & CORE_COMPLEX);
     }
     PyBuffer_Release(&buffer);
     return made;
@@ -183,12 +183,11 @@ static PyObject *operation_from_list(PyObject *module, PyObject *arguments)
     for (Py_ssize_t i = 0; stored && i < count; i++) {
         stored = core_number_store(dtype, PyList_GetItem(list, i), elements + (size_t)i * size);
     }
-    PyObject *made = stored
-                         ? core_wrap_parts(context,
-                                           ops_array_from_host(context->ops, core_part_type(dtype),
-                                                               (uint32_t)rank, shape, elements),
-                                           dtype & CORE_COMPLEX)
-                         : NULL;
+    PyObject *made = stored ? core_wrap_parts(context,
+                                              core_from_host(context, core_part_type(dtype),
+                                                             (uint32_t)rank, shape, elements),
+                                              dtype & CORE_COMPLEX)
+                            : NULL;
     PyMem_Free(elements);
     return made;
 }
@@ -203,7 +202,7 @@ static ops_array *complex_row(context_object *context, int dtype, PyObject *numb
         return NULL;
     }
     if (!context->is_recording) {
-        return ops_array_from_host(context->ops, type, 1, &two, element);
+        return core_from_host(context, type, 1, &two, element);
     }
     ops_array *re = ops_array_full(context->ops, type, 0, NULL, PyComplex_RealAsDouble(number));
     ops_array *im = ops_array_full(context->ops, type, 0, NULL, PyComplex_ImagAsDouble(number));

@@ -104,6 +104,10 @@ def test_steps_refuse_what_cannot_be_recorded():
     x = hx.arange(3.0)
     with pytest.raises(hx.Error):
         hx.compile(lambda x: x + float(x[0]))(x)
+    for made in (lambda: hx.asarray([1.0, 2.0, 3.0]), lambda: hx.linspace(0, 1, 3),
+                 lambda: hx.asarray(b"abc"), lambda: hx.full(3, 2 ** 60)):
+        with pytest.raises(hx.Error, match="compile: .* make it before"):
+            hx.compile(lambda x: x + made())(x)
     with pytest.raises(TypeError):
         hx.compile(lambda x: 3)(x)
     with pytest.raises(TypeError):
