@@ -48,8 +48,7 @@ ops_array *ops_compose_unfold(const ops_unfold_places *places, ops_array *x, ops
 
 /* x in an array of this shape, from the element `before` on, and the value elsewhere: by one
  * kernel, or on processors by a fill and a copy. */
-ops_array *ops_compose_pad(const int64_t *before, const int64_t *shape, double value,
-                           ops_array *x);
+ops_array *ops_compose_pad(const int64_t *before, const int64_t *shape, double value, ops_array *x);
 
 /* The depthwise convolution; `places` of the result, whose channels are last with channels_last.
  * A null bias is none. */

@@ -174,6 +174,9 @@ static ops_array *convolve_transposed_implicit(const ops_convolution_form *f, op
                                                ops_array *w, ops_array *bias)
 {
     const ops_convolution_form spread = spread_form(f);
+    if (ops_convolution_has_phases(f, bias != NULL)) {
+        return ops_convolution_phases(f, x, w, bias);
+    }
     int64_t start[OPS_MAX_SPATIAL] = {0};
     for (uint32_t i = 0; i < f->rank; i++) {
         start[i] = (f->window[i] - 1) * f->dilation[i] - f->before[i];

@@ -22,6 +22,14 @@ ops_array *ops_convolution_place_last(const ops_convolution_form *form, const in
 ops_array *ops_convolution_implicit(const ops_convolution_form *form, ops_array *x, ops_array *w,
                                     ops_array *bias);
 
+/* Of a transposed convolution with steps, whose form has the steps and padding of the convolution
+ * that it is the gradient of: whether it has at most OPS_CONVOLUTION_PHASES phases (see
+ * convolution_phases.c), and its result, of turned weights. */
+#define OPS_CONVOLUTION_PHASES 8
+bool ops_convolution_has_phases(const ops_convolution_form *form, bool has_bias);
+ops_array *ops_convolution_phases(const ops_convolution_form *form, ops_array *x, ops_array *w,
+                                  ops_array *bias);
+
 /* The gradient by the weights, of x without padding: [groups O, C, window]. */
 ops_array *ops_convolution_implicit_weights(const ops_convolution_form *form, ops_array *x,
                                             ops_array *dy);

@@ -16,11 +16,14 @@
 static bool prefer_transposed(const ops_context *context, const ops_product *product)
 {
     const ops_matrix *c = &product->c;
+    if (c->separable) {
+        return false; /* digits are of columns */
+    }
     if (c->column_stride != 1) {
         return true;
     }
     if (product->a.separable || product->b.separable) {
-        return false; /* the columns of C may be digits, which rows are not */
+        return false;
     }
     const int64_t many_rows = context->tuning->gemm.many_rows;
     if (many_rows == 0) {

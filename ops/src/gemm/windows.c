@@ -47,6 +47,16 @@ static bool digits_of_window(const ops_tensor *x, const ops_tensor *w,
     return fits && ops_gemm_digits_add(d, w->shape[1 + f->rank], x->stride[1]);
 }
 
+/* The elements of one line of weights [O, window, C]. */
+static bool digits_of_weights(const ops_tensor *w, ops_gemm_digits *d)
+{
+    bool fits = true;
+    for (uint32_t i = 1; i < w->rank && fits; i++) {
+        fits = ops_gemm_digits_add(d, w->shape[i], w->stride[i]);
+    }
+    return fits;
+}
+
 static bool is_unit(const ops_gemm_digits *d)
 {
     return d->stride[d->count - 1] == 1 || (d->count == 1 && d->length[0] == 1);
@@ -69,27 +79,33 @@ static bool operand_set(const ops_gemm_separable *s, ops_matrix *matrix, int64_t
     return by_k || by_line;
 }
 
+/* Sets the stride of C's columns, or makes C separable. */
+static void result_set(const ops_gemm_separable *s, ops_matrix *c)
+{
+    if (s->line.count == 1) {
+        c->column_stride = s->line.length[0] == 1 ? 1 : s->line.stride[0];
+    } else {
+        c->column_stride = is_unit(&s->line) ? 1 : s->line.stride[s->line.count - 1];
+        c->separable = s;
+    }
+}
+
 static bool describe_forward(const ops_gemm_windows_form *f, const ops_tensor *x,
                              const ops_tensor *w, const ops_tensor *y, windows_product *p)
 {
     const int64_t outputs = w->shape[0] / f->groups, inputs = w->shape[1 + f->rank];
     ops_product *q = &p->product;
-    const bool fits = digits_of_places(x, y, f->rank, f->stride, &p->b.line) &&
-                      digits_of_window(x, w, f, &p->b.k) &&
-                      digits_of_places(y, y, f->rank, NULL, &p->c.line);
     const int64_t n = y->shape[0] * volume_of(y, 2), k = volume_of(w, 1);
-    q->a = (ops_matrix){w, outputs, k, k, 1, outputs * k, NULL};
+    q->a = (ops_matrix){w, outputs, k, 0, 0, outputs * w->stride[0], NULL};
     q->b = (ops_matrix){x, k, n, 0, 0, inputs * x->stride[1], NULL};
     q->c = (ops_matrix){y, outputs, n, y->stride[1], 0, outputs * y->stride[1], NULL};
-    if (p->c.line.count == 1) {
-        q->c.column_stride = p->c.line.stride[0];
-    } else {
-        q->c.column_stride = 1;
-        q->c.separable = &p->c;
+    if (!digits_of_weights(w, &p->a.k) || !ops_gemm_digits_add(&p->a.line, outputs, w->stride[0]) ||
+        !digits_of_places(x, y, f->rank, f->stride, &p->b.line) ||
+        !digits_of_window(x, w, f, &p->b.k) || !digits_of_places(y, y, f->rank, NULL, &p->c.line)) {
+        return false;
     }
-    return fits &&
-           (p->c.line.count == 1 ? q->c.column_stride == 1 || q->c.row_stride == 1
-                                 : is_unit(&p->c.line)) &&
+    result_set(&p->c, &q->c);
+    return operand_set(&p->a, &q->a, &q->a.row_stride, &q->a.column_stride) &&
            operand_set(&p->b, &q->b, &q->b.column_stride, &q->b.row_stride);
 }
 
@@ -101,12 +117,15 @@ static bool describe_gradient(const ops_gemm_windows_form *f, const ops_tensor *
     const int64_t n = volume_of(w, 1), k = y->shape[0] * volume_of(y, 2);
     q->a = (ops_matrix){y, outputs, k, 0, 0, outputs * y->stride[1], NULL};
     q->b = (ops_matrix){x, k, n, 0, 0, inputs * x->stride[1], NULL};
-    q->c = (ops_matrix){w, outputs, n, n, 1, outputs * n, NULL};
-    return digits_of_places(x, y, f->rank, f->stride, &p->b.k) &&
-           digits_of_window(x, w, f, &p->b.line) &&
-           digits_of_places(y, y, f->rank, NULL, &p->a.k) &&
-           ops_gemm_digits_add(&p->a.line, outputs, y->stride[1]) &&
-           operand_set(&p->a, &q->a, &q->a.row_stride, &q->a.column_stride) &&
+    q->c = (ops_matrix){w, outputs, n, w->stride[0], 0, outputs * w->stride[0], NULL};
+    if (!digits_of_places(x, y, f->rank, f->stride, &p->b.k) ||
+        !digits_of_window(x, w, f, &p->b.line) || !digits_of_places(y, y, f->rank, NULL, &p->a.k) ||
+        !ops_gemm_digits_add(&p->a.line, outputs, y->stride[1]) ||
+        !digits_of_weights(w, &p->c.line)) {
+        return false;
+    }
+    result_set(&p->c, &q->c);
+    return operand_set(&p->a, &q->a, &q->a.row_stride, &q->a.column_stride) &&
            operand_set(&p->b, &q->b, &q->b.column_stride, &q->b.row_stride);
 }
 

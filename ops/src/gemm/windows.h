@@ -16,8 +16,7 @@ typedef struct ops_gemm_windows_form {
     int64_t stride[OPS_MAX_SPATIAL], dilation[OPS_MAX_SPATIAL];
 } ops_gemm_windows_form;
 
-/* x [N, groups C, lengths] has its padding, w is [groups O, window, C] without gaps, y [N, groups
- * O, places].
+/* x [N, groups C, lengths] has its padding, w is [groups O, window, C], y [N, groups O, places].
  * y[n, g O + o, p] = activation(bias[g O + o] + the sum over k and c of x[n, g C + c, p stride + k
  * dilation] w[g O + o, k, c]); the bias is null or [groups O]. With is_gradient w is the output:
  * the sum over n and p of y[n, g O + o, p] x[...].

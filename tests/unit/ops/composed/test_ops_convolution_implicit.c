@@ -15,6 +15,32 @@ static void small_ones_agree(void **state)
     }
 }
 
+/* Gradients by the input with steps: by phases, of which windows shorter than a step leave some
+ * empty, and whose results are stored that many elements apart. */
+static void phases_agree(void **state)
+{
+    static const int64_t windows[] = {3, 1, 2, 4}, steps[] = {2, 2, 3, 2};
+    state_of_numbers = 3;
+    for (uint32_t i = 0; i < 12; i++) {
+        trial t = {.type = i % 4 == 3 ? HAL_TYPE_F16 : HAL_TYPE_F32,
+                   .rank = 1 + i / 4,
+                   .images = 2,
+                   .groups = 1 + i % 2,
+                   .inputs = 3,
+                   .outputs = 2 + i % 3,
+                   .channels_last = i % 3 == 1};
+        for (uint32_t a = 0; a < t.rank; a++) {
+            t.window[a] = windows[(i + a) % 4];
+            t.stride[a] = a == 2 ? 1 : steps[(i + a) % 4];
+            t.dilation[a] = a == 2 ? 2 : 1;
+            t.before[a] = i % 2;
+            t.after[a] = 1;
+            t.length[a] = 7 + a;
+        }
+        check_way(&t, INPUT, OPS_CONVOLUTION_IMPLICIT);
+    }
+}
+
 /* In parts of k, whose sums are added. */
 static void parts_agree(void **state)
 {
@@ -66,8 +92,8 @@ static void kernels_are_counted(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(small_ones_agree),
-                                       cmocka_unit_test(parts_agree),
-                                       cmocka_unit_test(kernels_are_counted)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_ones_agree), cmocka_unit_test(phases_agree),
+        cmocka_unit_test(parts_agree), cmocka_unit_test(kernels_are_counted)};
     return RUN_ON_ALL(tests);
 }
