@@ -174,7 +174,7 @@ static ops_array *convolve_transposed_implicit(const ops_convolution_form *f, op
                                                ops_array *w, ops_array *bias)
 {
     const ops_convolution_form spread = spread_form(f);
-    if (ops_convolution_has_phases(f, bias != NULL)) {
+    if (ops_convolution_has_phases(f, bias)) {
         return ops_convolution_phases(f, x, w, bias);
     }
     int64_t start[OPS_MAX_SPATIAL] = {0};
