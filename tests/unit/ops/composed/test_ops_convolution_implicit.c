@@ -64,6 +64,57 @@ static void parts_agree(void **state)
     test_tune(test_context)->gemm.split_depth = 0;
 }
 
+/* Elements that sums round, as the kernel of the shape and as that of its class. */
+static void elements_by(ops_kernel_choice kernels, const trial *t, convolution_kind kind,
+                        float *elements, int64_t *count)
+{
+    int64_t shapes[3][5] = {{0}, {t->outputs, t->inputs}}, places[3];
+    places_of(t, places);
+    image_shape(t, t->inputs, t->length, shapes[0]);
+    image_shape(t, t->outputs, places, shapes[2]);
+    memcpy(shapes[1] + 2, t->window, t->rank * sizeof *places);
+    state_of_numbers = 5;
+    ok(ops_scope_begin(test_context));
+    whole x[3];
+    for (int i = 0; i < 3; i++) {
+        x[i] = whole_numbers(t->type, t->rank + 2, shapes[i]);
+        x[i].array = made(ops_div_scalar(x[i].array, 7));
+        free(x[i].elements);
+    }
+    ops_context_set_kernels(test_context, kernels);
+    ops_context_set_convolution(test_context, OPS_CONVOLUTION_IMPLICIT);
+    *count = elements_of(compute(t, kind, x, NULL), elements);
+    ops_context_set_convolution(test_context, OPS_CONVOLUTION_AUTO);
+    ok(ops_scope_end(test_context));
+}
+
+static void kernels_agree(void **state)
+{
+    static float special[MAX_RESULTS], general[MAX_RESULTS];
+    for (int i = 0; i < 6; i++) {
+        int64_t count[2];
+        const convolution_kind kind = (convolution_kind)(i % KIND_COUNT);
+        const trial t = {.type = i % 2 ? HAL_TYPE_F16 : HAL_TYPE_F32,
+                         .rank = 2,
+                         .channels_last = i % 4 < 2,
+                         .images = 3,
+                         .groups = 1,
+                         .inputs = 4 + i,
+                         .outputs = 8 + i,
+                         .length = {9, 7},
+                         .window = {3, 2},
+                         .stride = {1, 1},
+                         .dilation = {1, 2},
+                         .before = {1, 0},
+                         .after = {0, 1}};
+        elements_by(OPS_KERNELS_SPECIAL, &t, kind, special, &count[0]);
+        elements_by(OPS_KERNELS_GENERAL, &t, kind, general, &count[1]);
+        assert_int_equal(count[0], count[1]);
+        assert_memory_equal(special, general, (size_t)count[0] * sizeof *special);
+    }
+    ops_context_set_kernels(test_context, OPS_KERNELS_AUTO);
+}
+
 static ops_array *numbers(uint32_t rank, const int64_t *shape)
 {
     whole x = whole_numbers(HAL_TYPE_F32, rank, shape);
@@ -94,6 +145,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_ones_agree), cmocka_unit_test(phases_agree),
-        cmocka_unit_test(parts_agree), cmocka_unit_test(kernels_are_counted)};
+        cmocka_unit_test(kernels_agree), cmocka_unit_test(parts_agree),
+        cmocka_unit_test(kernels_are_counted)};
     return RUN_ON_ALL(tests);
 }
