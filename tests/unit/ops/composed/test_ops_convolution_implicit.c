@@ -1,5 +1,6 @@
 /* Convolutions whose product reads the windows in the image, next to those that copy them, as every
  * kind of device. */
+#include "composed/convolution_implicit.h"
 #include "ops/composed/convolution_trial.h"
 
 static void small_ones_agree(void **state)
@@ -141,11 +142,48 @@ static void kernels_are_counted(void **state)
     ok(ops_scope_end(test_context));
 }
 
+/* On GPUs images whose windows are many bytes; on processors, small ones and single channels never,
+ * unless that is forced. */
+static void large_ones_are_chosen(void **state)
+{
+    const bool is_gpu = test_context->info->kind != HAL_DEVICE_CPU;
+    const bool has_long_loops = test_context->info->max_loop_iterations == 0;
+    ops_convolution_form f = {.rank = 2,
+                              .images = 32,
+                              .groups = 1,
+                              .inputs = 64,
+                              .outputs = 64,
+                              .length = {56, 56},
+                              .window = {3, 3},
+                              .places = {56, 56},
+                              .stride = {1, 1},
+                              .dilation = {1, 1},
+                              .before = {1, 1},
+                              .after = {1, 1}};
+    ok(ops_scope_begin(test_context));
+    ops_array *x = numbers(4, (int64_t[]){1, 1, 2, 2}); /* its type and context are asked for */
+    assert_int_equal(ops_convolution_is_implicit(&f, x, false), is_gpu);
+    assert_int_equal(ops_convolution_is_implicit(&f, x, true), is_gpu && has_long_loops);
+    ops_context_set_convolution(test_context, OPS_CONVOLUTION_COPIED);
+    assert_false(ops_convolution_is_implicit(&f, x, false));
+    ops_context_set_convolution(test_context, OPS_CONVOLUTION_AUTO);
+    f.images = 1;
+    f.inputs = 4;
+    f.places[0] = f.places[1] = f.length[0] = f.length[1] = 8;
+    assert_false(ops_convolution_is_implicit(&f, x, false));
+    ops_context_set_convolution(test_context, OPS_CONVOLUTION_IMPLICIT);
+    assert_true(ops_convolution_is_implicit(&f, x, false));
+    f.inputs = 1;
+    assert_false(ops_convolution_is_implicit(&f, x, false));
+    ops_context_set_convolution(test_context, OPS_CONVOLUTION_AUTO);
+    ok(ops_scope_end(test_context));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_ones_agree), cmocka_unit_test(phases_agree),
-        cmocka_unit_test(kernels_agree), cmocka_unit_test(parts_agree),
-        cmocka_unit_test(kernels_are_counted)};
+        cmocka_unit_test(small_ones_agree),    cmocka_unit_test(phases_agree),
+        cmocka_unit_test(kernels_agree),       cmocka_unit_test(parts_agree),
+        cmocka_unit_test(kernels_are_counted), cmocka_unit_test(large_ones_are_chosen)};
     return RUN_ON_ALL(tests);
 }
