@@ -36,19 +36,37 @@ static bool is_plain(const ops_convolution_form *f)
     return plain;
 }
 
-/* Bytes that copies write or read: of the windows once each, less those of x in another order. */
-static double bytes_saved(const ops_convolution_form *f, hal_type type)
+/* How often copies of the image write or read it: into zeros, if there are any, and with channels
+ * last. Windows of one element are read as they are for the gradient, which their copies of dy are
+ * not. */
+static double image_copies(const ops_convolution_form *f, bool is_gradient)
 {
-    const double size = hal_type_size(type), channels = (double)f->groups * (double)f->inputs;
-    const double windows =
-        (double)ops_convolution_volume(f, f->places) * (double)ops_convolution_volume(f, f->window);
+    if (has_padding(f)) {
+        return f->channels_last ? 0 : 1; /* copied windows have a copy with zeros too */
+    }
+    const bool is_read = is_gradient && ops_convolution_volume(f, f->window) == 1;
+    return f->channels_last || is_read ? 0 : 2;
+}
+
+/* Bytes that copies write or read: of the windows, and for the gradient of dy with images along k,
+ * less those of the image and of the weights in another order. */
+static double bytes_saved(const ops_convolution_form *f, hal_type type, bool is_gradient)
+{
+    const double size = hal_type_size(type), images = (double)f->images;
+    const double inputs = (double)f->groups * (double)f->inputs;
+    const double outputs = (double)f->groups * (double)f->outputs;
+    const double places = (double)ops_convolution_volume(f, f->places);
+    const double window = (double)ops_convolution_volume(f, f->window);
     double image = 1;
     for (uint32_t i = 0; i < f->rank; i++) {
         image *= (double)(f->length[i] + f->before[i] + f->after[i]);
     }
-    const double copies = f->channels_last ? has_padding(f) ? 0 : -2 : has_padding(f) ? 1 : 2;
-    const double weights = 2 * (double)f->outputs * (double)ops_convolution_volume(f, f->window);
-    return size * channels * ((double)f->images * (2 * windows - copies * image) - weights);
+    const double windows = images * inputs * places * window;
+    const double others = is_gradient   ? -images * outputs * places
+                          : window == 1 ? 0
+                                        : (double)f->outputs * inputs * window;
+    return size *
+           (2 * windows - 2 * others - image_copies(f, is_gradient) * images * inputs * image);
 }
 
 /* How many times as long as the multiplications of results those of the product of copied windows
@@ -75,7 +93,7 @@ static bool implicit_pays(const ops_convolution_form *f, const ops_context *cont
     product_lengths(f, is_gradient, &m, &n, &k);
     const double products = wide * (double)f->groups * (double)m * (double)n * (double)k;
     return tuning->implicit_copy_rate > 0 &&
-           bytes_saved(f, type) / tuning->implicit_copy_rate +
+           bytes_saved(f, type, is_gradient) / tuning->implicit_copy_rate +
                    copied_share(f, is_gradient) * step[0] * products >
                step[1] * products + context->info->compute_units * tuning->implicit_launch_ns;
 }

@@ -88,7 +88,7 @@ const ops_tuning ops_tuning_gpu = {
                     /* H200, 2026-11-29: 39 convolutions of networks and their gradients. */
                     .implicit_ns = {0.0054, 0.0062},
                     .implicit_units_ns = {0.0006, 0.0011},
-                    .implicit_launch_ns = 1000},
+                    .implicit_launch_ns = 500},
     .scan = {.shares_lines = true,
              .min_shared_length = 64,
              .unit_items = 2048,
