@@ -68,7 +68,10 @@ Results convolution(const Call &c) {
   if (tensor.dim() != (int64_t)d + 2) {
     throw Unsupported("a convolution without a batch");
   }
-  Array y;
+  Array y, bias;
+  if (c.has(2)) {
+    bias = c.cast_to(2, compute);
+  }
   if (v.is_transposed) {
     Shape space = space_of(tensor, d);
     for (size_t k = 0; k < d; k++) {
@@ -78,13 +81,13 @@ Results convolution(const Call &c) {
                  v.output_padding[k] + 1;
     }
     y = convolve_input_gradient(x, w, v.geometry, v.groups, space);
+    if (c.has(2)) {
+      Shape channels(d + 1, 1);
+      channels[0] = y.length(1);
+      y = y + reshape(bias, channels);
+    }
   } else {
-    y = convolve(x, w, v.geometry, v.groups);
-  }
-  if (c.has(2)) {
-    Shape bias(d + 1, 1);
-    bias[0] = y.length(1);
-    y = y + reshape(c.cast_to(2, compute), bias);
+    y = convolve(x, w, v.geometry, v.groups, c.has(2) ? &bias : nullptr);
   }
   return {cast(y, type)};
 }

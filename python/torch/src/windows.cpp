@@ -125,12 +125,13 @@ Array windows_of(const Array &padded, const Geometry &g, const Shape &places,
     return Array(ops_array_from_tensor(padded.context(), &view));
 }
 
-Array convolve(const Array &x, const Array &w, const Geometry &g, int64_t groups)
+Array convolve(const Array &x, const Array &w, const Geometry &g, int64_t groups,
+               const Array *bias)
 {
     require_elements(x, w);
     places_of(g, space_of(x));
     const ops_convolution_options options = options_of(x.type(), g, groups);
-    return Array(ops_array_convolution(&options, x, w, nullptr));
+    return Array(ops_array_convolution(&options, x, w, bias ? (ops_array *)*bias : nullptr));
 }
 
 Array convolve_input_gradient(const Array &g, const Array &w, const Geometry &geometry,

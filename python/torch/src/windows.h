@@ -30,9 +30,10 @@ Array padded(const Array &x, const std::vector<int64_t> &before, const std::vect
 Array windows_of(const Array &padded, const Geometry &geometry, const std::vector<int64_t> &places,
                  const std::vector<int> &axes);
 
-// The convolution of x with w [outputs, channels / groups, kernel...], and its gradients: of x,
-// whose lengths along space are `space`, and of w.
-Array convolve(const Array &x, const Array &w, const Geometry &geometry, int64_t groups);
+// The convolution of x with w [outputs, channels / groups, kernel...] and a bias [outputs], which
+// may be missing, and its gradients: of x, whose lengths along space are `space`, and of w.
+Array convolve(const Array &x, const Array &w, const Geometry &geometry, int64_t groups,
+               const Array *bias = nullptr);
 Array convolve_input_gradient(const Array &g, const Array &w, const Geometry &geometry,
                               int64_t groups, const std::vector<int64_t> &space);
 Array convolve_weight_gradient(const Array &g, const Array &x, const Geometry &geometry,
