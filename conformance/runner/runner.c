@@ -33,6 +33,7 @@ typedef struct group_job {
     bool trying; /* the sizes in task.search.tried are being run */
     bool closed; /* the child has no more to say and is about to end */
     bool hung;
+    bool anew; /* the child ends for another one to go on */
 } group_job;
 
 /* Progress is counted over the whole run. */
@@ -150,6 +151,9 @@ static bool take_message(group_job *job)
     case MESSAGE_TRIED:
         take_tried(job, received.status == CASE_FAILED, detail);
         return true;
+    case MESSAGE_ANEW:
+        job->anew = true;
+        return true;
     case MESSAGE_FORKED:
         blame_for_fork(job);
         return true;
@@ -179,6 +183,7 @@ static bool restart(group_job *job)
 {
     job->current = SIZE_MAX;
     job->hung = false;
+    job->anew = false;
     job->closed = false;
     job->trying = false;
     job->deadline = child_now() + job->task.options->seconds;
@@ -247,6 +252,8 @@ static void end_of_child(group_job *job, const char *end)
         take_tried(job, true, text);
     } else if (job->trying) {
         worker_end_shrink(task);
+    } else if (job->anew && !job->hung) {
+        job->current = SIZE_MAX; /* all that it ran has a result */
     } else if (job->current != SIZE_MAX) {
         finish(job, job->current, CASE_FAILED, text, child_now() - job->began);
         task->next = job->current + 1;

@@ -183,7 +183,18 @@ static void reopen_after_failure(worker *w)
     open_fixture(w);
 }
 
-static void shrink_case(worker *w, worker_task *task)
+/* Whether the process has to end, since a driver opens no device after one was lost. */
+static bool ends_early(const worker *w, size_t index)
+{
+    if (w->opened || w->options->in_process) {
+        return false;
+    }
+    send_message(w, (message){.kind = MESSAGE_ANEW, .index = (uint32_t)index}, "");
+    return true;
+}
+
+/* False when the process has to end. */
+static bool shrink_case(worker *w, worker_task *task)
 {
     char name[CASE_NAME_BYTES];
     case_entry tried = *task->results[task->shrunk].entry;
@@ -198,8 +209,12 @@ static void shrink_case(worker *w, worker_task *task)
             reopen_after_failure(w);
         }
         shrink_tell(&task->search, failed);
+        if (failed && ends_early(w, task->shrunk)) {
+            return false;
+        }
     }
     worker_end_shrink(task);
+    return true;
 }
 
 void worker_run(void *user, int fd)
@@ -224,19 +239,16 @@ void worker_run(void *user, int fd)
         w->alone = true;
     }
     was_used = true;
-    if (task->search.family) {
-        shrink_case(w, task);
-    }
-    for (size_t i = task->next; i < task->end; i++) {
+    bool goes_on = !task->search.family || shrink_case(w, task);
+    for (size_t i = task->next; i < task->end && goes_on; i++) {
         send_message(
             w, (message){.kind = MESSAGE_BEGIN, .index = (uint32_t)i, .seconds = w->open_seconds},
             "");
         run_and_send(w, task->results[i].entry, i, MESSAGE_RESULT);
         if (w->opened && w->run.status == CASE_FAILED) {
             reopen_after_failure(w);
-            if (!w->found && worker_begin_shrink(task, i)) {
-                shrink_case(w, task);
-            }
+            goes_on = !ends_early(w, i) &&
+                      (w->found || !worker_begin_shrink(task, i) || shrink_case(w, task));
         }
     }
     if (w->opened) {

@@ -12,6 +12,7 @@ typedef enum message_kind {
     MESSAGE_RESULT, /* of the case */
     MESSAGE_TRY,    /* the next smaller sizes of the case that failed */
     MESSAGE_TRIED,  /* what came of them */
+    MESSAGE_ANEW,   /* the rest needs another process: the device cannot be opened here any more */
     MESSAGE_FORKED  /* from a copy of the child that a call came back in */
 } message_kind;
 

@@ -163,6 +163,13 @@ static void claimed(case_run *run, const void *parameters)
     case_ok(run, HAL_ERROR_UNSUPPORTED, "a call");
 }
 
+/* From then on the process opens no device any more. */
+static void lose_for_good(case_run *run, const void *parameters)
+{
+    setenv("HAL_LAYERS", "none_of_this_name", 1);
+    case_fail(run, "the device is lost");
+}
+
 /* Runs the cases of a list, each for that many seconds at most. The results are to be freed. */
 static report_result *run_list_within(case_list *list, expect_list *expected, unsigned jobs,
                                       unsigned seconds)
@@ -263,12 +270,8 @@ TEST(enough_hung_cases_end_the_run)
     for (size_t i = 0; i < 5; i++) {
         results[i].entry = &list.entries[i];
     }
-    const runner_options options = {.selection = "cpu",
-                                    .seed = 1,
-                                    .jobs = 1,
-                                    .seconds = 1,
-                                    .most_hung = 2,
-                                    .expected = &none};
+    const runner_options options = {
+        .selection = "cpu", .seed = 1, .jobs = 1, .seconds = 1, .most_hung = 2, .expected = &none};
     assert_true(runner_run(&options, results, 5));
     assert_true(results[0].done && results[1].done);
     assert_true(!results[2].done && !results[3].done && !results[4].done);
@@ -276,6 +279,24 @@ TEST(enough_hung_cases_end_the_run)
         free(results[i].detail);
     }
     case_list_free(&list);
+}
+
+/* A lost device that its driver opens in another process only. */
+TEST(other_cases_outlive_a_lost_device)
+{
+    case_list list = {.level = CASE_LEVEL_CORE};
+    expect_list none = {0};
+    add(&list, "one", lose_for_good, 0, "loses");
+    add(&list, "one", pass, 0, "passes");
+    add(&list, "one", lose_for_good, 0, "loses_again");
+    add(&list, "two", pass, 0, "passes_elsewhere");
+    report_result *results = run_list(&list, &none, 1);
+    for (size_t i = 0; i < list.count; i++) {
+        const bool loses = strstr(list.entries[i].name, "loses") != NULL;
+        assert_int_equal(results[i].status, loses ? CASE_FAILED : CASE_PASSED);
+        assert_string_equal(results[i].detail, loses ? "the device is lost" : "");
+    }
+    free_results(results, &list);
 }
 
 TEST(ill_manners_are_results)
