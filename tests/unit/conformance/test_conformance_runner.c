@@ -166,7 +166,7 @@ static void claimed(case_run *run, const void *parameters)
 /* From then on the process opens no device any more. */
 static void lose_for_good(case_run *run, const void *parameters)
 {
-    setenv("HAL_LAYERS", "none_of_this_name", 1);
+    setenv("HAL_CPU_THREADS", "none", 1);
     case_fail(run, "the device is lost");
 }
 
