@@ -85,7 +85,8 @@ const ops_tuning ops_tuning_gpu = {
     .convolution = {.image_bytes = 64 << 20,
                     .pools_at_once = true,
                     .implicit_copy_rate = 20,
-                    /* H200, 2026-11-29: 39 convolutions of networks and their gradients. */
+                    /* H200, 2026-11-29: F32, 33 convolutions and gradients; halves by rates of
+                     * products, no convolution was measured. */
                     .implicit_ns = {0.0054, 0.0062},
                     .implicit_units_ns = {0.0006, 0.0011},
                     .implicit_launch_ns = 500},
