@@ -4,6 +4,7 @@
 #include "pinned.h"
 #include "stream.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +27,22 @@ static hal_status points_create(hal_plugin_queue *queue)
     return status;
 }
 
+/* A wait may have ended by a batch's event while the stream had still to write the counter, which it
+ * does after the event where the wait asked for it. The counter's memory and the stream serve
+ * another queue next, which would take that value for its own. */
+static void counter_await(hal_plugin_queue *queue)
+{
+    while (*queue->counter < atomic_load(&queue->counted) &&
+           cuda_functions()->cuStreamQuery(queue->stream) == CUDA_NOT_READY) {
+        sched_yield();
+    }
+}
+
 static void points_destroy(hal_plugin_queue *queue)
 {
+    if (queue->counter) {
+        counter_await(queue);
+    }
     for (uint32_t i = 0; i < CUDA_EVENTS; i++) {
         for (int timed = 0; timed < 2; timed++) {
             if (queue->events[i].kinds[timed]) {

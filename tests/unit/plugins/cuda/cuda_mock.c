@@ -449,8 +449,16 @@ cuda_result cuStreamDestroy_v2(cuda_stream stream)
     return 0;
 }
 
+static cuda_address late_address; /* of a counter */
+static uint64_t late_value;
+
 cuda_result cuStreamQuery(cuda_stream stream)
 {
+    if (mock->late_writes == 2) {
+        *(volatile uint64_t *)(uintptr_t)late_address = late_value;
+        mock->late_writes = 1;
+        return CUDA_NOT_READY;
+    }
     return mock->fail_with ? mock->fail_with : mock->hold ? CUDA_NOT_READY : 0;
 }
 
@@ -470,7 +478,11 @@ cuda_result cuStreamWriteValue64_v2(cuda_stream stream, cuda_address address, ui
                                     unsigned flags)
 {
     mock->writes++;
-    if (!mock->hold && !mock->fail_with) { /* a context that has ended runs nothing */
+    if (mock->late_writes) {
+        late_address = address;
+        late_value = value;
+        mock->late_writes = 2;
+    } else if (!mock->hold && !mock->fail_with) { /* a context that has ended runs nothing */
         *(volatile uint64_t *)(uintptr_t)address = value;
     }
     return 0;

@@ -461,6 +461,22 @@ TEST_WITH(test_batches_without_waits_count_rarely, begin, end)
     }
 }
 
+/* A counter that a wait asked for, which ended by the event, is written before the queue's memory and
+ * stream serve another queue. */
+TEST_WITH(test_late_counters, begin, end)
+{
+    for (int i = 0; i < 3; i++) { /* of which the last one has no counter */
+        submit(NULL, 0, NULL, 0, NULL, 0);
+    }
+    mock->late_writes = 1;
+    does(plugin->wait(queue, value, UINT64_MAX));
+    assert_int_equal(mock->late_writes, 2);
+    plugin->queue_destroy(device, queue);
+    assert_int_equal(mock->late_writes, 1);
+    mock->late_writes = 0;
+    does(plugin->queue_create(device, &queue));
+}
+
 /* One queue waits for another by its event. */
 TEST_WITH(test_waits, begin, end)
 {
