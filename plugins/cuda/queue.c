@@ -27,9 +27,9 @@ static hal_status points_create(hal_plugin_queue *queue)
     return status;
 }
 
-/* A wait may have ended by a batch's event while the stream had still to write the counter, which it
- * does after the event where the wait asked for it. The counter's memory and the stream serve
- * another queue next, which would take that value for its own. */
+/* A wait may have ended by a batch's event while the stream had still to write the counter: after
+ * the event, where the wait asked for it. The counter's memory and the stream serve another queue
+ * next, which would take that value for its own. */
 static void counter_await(hal_plugin_queue *queue)
 {
     while (*queue->counter < atomic_load(&queue->counted) &&

@@ -461,8 +461,8 @@ TEST_WITH(test_batches_without_waits_count_rarely, begin, end)
     }
 }
 
-/* A counter that a wait asked for, which ended by the event, is written before the queue's memory and
- * stream serve another queue. */
+/* A counter that a wait asked for, which ended by the event, is written before the queue's memory
+ * and stream serve another queue. */
 TEST_WITH(test_late_counters, begin, end)
 {
     for (int i = 0; i < 3; i++) { /* of which the last one has no counter */
