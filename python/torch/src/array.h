@@ -233,9 +233,15 @@ inline Array reduce(ops_reduction reduction, const Array &x, int64_t axis, bool 
 {
     return Array(ops_array_reduce(reduction, (int32_t)axis, keep, x));
 }
+// Products of halves are by matrix units, with sums of F32, as PyTorch's own; float32 has no TF32.
+inline uint32_t precision_of(hal_type type)
+{
+    const bool is_half = type == HAL_TYPE_F16 || type == HAL_TYPE_BF16;
+    return is_half ? HAL_GEMM_ACCURATE : HAL_GEMM_STRICT;
+}
 inline Array matmul(const Array &a, const Array &b)
 {
-    return Array(ops_array_matmul(a, b, HAL_GEMM_STRICT));
+    return Array(ops_array_matmul(a, b, precision_of(a.type())));
 }
 
 } // namespace halyard

@@ -72,7 +72,7 @@ Forward attention(const Tensor &q, const Tensor &k, const Tensor &v,
     const Array own = array_of(q), x = factor == 1 ? own : own * factor;
     const Array bias = mask && mask->defined() ? mask_of(*mask, own) : Array();
     const Array y(
-        ops_array_attention(x, array_of(k), array_of(v), bias, is_causal, HAL_GEMM_STRICT));
+        ops_array_attention(x, array_of(k), array_of(v), bias, is_causal, precision_of(x.type())));
     const auto none = [&] { return empty_tensor(device, {0}, at::kLong); };
     return {tensor_of(y, device),
             empty_tensor(device, {0}, at::kFloat),

@@ -58,7 +58,7 @@ ops_convolution_options options_of(hal_type type, const Geometry &g, int64_t gro
 {
     ops_convolution_options options{};
     options.size = sizeof options;
-    options.precision = hal_type_size(type) == 2 ? HAL_GEMM_ACCURATE : HAL_GEMM_STRICT;
+    options.precision = precision_of(type);
     options.groups = groups;
     for (size_t k = 0; k < g.kernel.size(); k++) {
         options.stride[k] = g.stride[k];
