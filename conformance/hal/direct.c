@@ -263,6 +263,7 @@ static void shared_return(void *object)
 direct *direct_shared(case_run *run)
 {
     if (!shared) {
+        (void)direct_path(run); /* whose report the case owns */
         direct *opened = direct_host(run);
         const size_t objects = run->object_count;
         case_own(run, direct_close_object, opened);
