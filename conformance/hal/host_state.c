@@ -268,7 +268,7 @@ void host_state_check(case_run *run, const host_state *before, const char *what)
     case_check(run, strcmp(now.locale, before->locale) == 0, "%s: the locale is %s instead of %s",
                what, now.locale, before->locale);
     case_check(run, now.locale_of_thread == before->locale_of_thread,
-               "%s: the thread has another locale of its own (uselocale)", what);
+               "%s: the thread-local locale (uselocale) is another one", what);
     case_check(run, strcmp(now.folder, before->folder) == 0,
                "%s: the working folder is %s instead of %s", what, now.folder, before->folder);
     case_check(run, now.rounding == before->rounding, "%s: the rounding mode is %d instead of %d",

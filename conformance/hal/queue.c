@@ -336,6 +336,18 @@ static void fill_to_end(case_run *run, const void *parameters)
     }
 }
 
+/* Random bytes in x and `from`, and their complements in y and `to`. */
+static void write_opposites(case_run *run, random_state *random, uint8_t *x, hal_buffer *from,
+                            uint8_t *y, hal_buffer *to, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < bytes; i++) {
+        x[i] = (uint8_t)random_next(random);
+        y[i] = (uint8_t)~x[i];
+    }
+    case_ok(run, hal_queue_write(run->queue, from, 0, x, bytes), "write");
+    case_ok(run, hal_queue_write(run->queue, to, 0, y, bytes), "write");
+}
+
 /* Copies from and to any byte, of any length; what is next to the target stays. */
 static void copy_of_any_bytes(case_run *run, const void *parameters)
 {
@@ -344,12 +356,7 @@ static void copy_of_any_bytes(case_run *run, const void *parameters)
     random_state random = {run->seed};
     hal_buffer *from = case_buffer(run, run->device, HAL_MEMORY_DEVICE, BYTES);
     hal_buffer *to = case_buffer(run, run->device, HAL_MEMORY_DEVICE, BYTES);
-    for (uint32_t i = 0; i < BYTES; i++) {
-        x[i] = (uint8_t)random_next(&random);
-        y[i] = (uint8_t)~x[i];
-    }
-    case_ok(run, hal_queue_write(run->queue, from, 0, x, BYTES), "write");
-    case_ok(run, hal_queue_write(run->queue, to, 0, y, BYTES), "write");
+    write_opposites(run, &random, x, from, y, to, BYTES);
     for (uint32_t turn = 0; turn < TURNS; turn++) {
         const uint64_t length = 1 + random_below(&random, 20);
         const uint64_t source = random_below(&random, BYTES - length);
@@ -373,12 +380,7 @@ static void long_copies(case_run *run, const void *parameters)
     random_state random = {run->seed};
     hal_buffer *from = case_buffer(run, run->device, HAL_MEMORY_DEVICE, BYTES);
     hal_buffer *to = case_buffer(run, run->device, HAL_MEMORY_DEVICE, BYTES);
-    for (uint32_t i = 0; i < BYTES; i++) {
-        x[i] = (uint8_t)random_next(&random);
-        y[i] = (uint8_t)~x[i];
-    }
-    case_ok(run, hal_queue_write(run->queue, from, 0, x, BYTES), "write");
-    case_ok(run, hal_queue_write(run->queue, to, 0, y, BYTES), "write");
+    write_opposites(run, &random, x, from, y, to, BYTES);
     for (uint32_t k = LEAST; k <= MOST; k++) {
         const uint64_t length = (UINT64_C(1) << k) + random_below(&random, AWAY);
         const uint64_t source = 1 | random_below(&random, AWAY);

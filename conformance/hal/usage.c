@@ -120,7 +120,7 @@ static usage usage_read(files *seen)
     return now;
 }
 
-/* What a round of so many turns may add: tables grow, pages are taken whole, and a driver's threads
+/* What a round of `turns` turns may add: tables grow, pages are taken whole, and a driver's threads
  * keep some of what they do meanwhile. */
 static uint64_t allowance(const usage_turns *tested, uint32_t turns, int kind)
 {

@@ -91,7 +91,7 @@ static void submits_fail(case_run *run, direct *d)
     }
 }
 
-/* A batch of so many fills that a look is likely to find it in flight. */
+/* A batch with enough fills that a look is likely to find it in flight. */
 static hal_status long_submit(case_run *run, direct *d)
 {
     enum { COMMANDS = 5000 };
