@@ -149,6 +149,24 @@ const char *direct_path(case_run *run)
     case_fail(run, "the device under test is not in the report");
 }
 
+/* Forgets extensions without the entries that hal uses together. */
+static void extensions_complete(direct *d)
+{
+#define NEED(extension, name, entry) \
+    d->extension = DIRECT_HAS(d, extension, entry) ? d->extension : NULL;
+    HAL_EXTENSIONS(NEED)
+#undef NEED
+    if (!DIRECT_HAS(d, virtual_memory, part_bytes) ||
+        !DIRECT_HAS(d, virtual_memory, memory_commit) ||
+        !DIRECT_HAS(d, virtual_memory, memory_decommit)) {
+        d->virtual_memory = NULL;
+    }
+    if (!DIRECT_HAS(d, fences, fence_info) || !DIRECT_HAS(d, fences, fence_destroy) ||
+        !DIRECT_HAS(d, fences, queue_signal_fence)) {
+        d->fences = NULL;
+    }
+}
+
 static const void *extension_find(const direct *d, const char *name)
 {
     return HAL_PLUGIN_HAS(d->table, query_extension)
@@ -168,6 +186,7 @@ void direct_instance(case_run *run, direct *opened)
 #define FIND(extension, name, needed) opened->extension = extension_find(opened, name);
     HAL_EXTENSIONS(FIND)
 #undef FIND
+    extensions_complete(opened);
     opened->timing = (run->info->features & HAL_FEATURE_TIMESTAMPS) != 0 ? opened->timing : NULL;
 }
 
@@ -334,7 +353,7 @@ hal_status direct_wait(direct *opened, uint32_t queue, uint64_t timeout_ns)
 
 void direct_see_words(case_run *run, direct *opened)
 {
-    if (opened->coherence) {
+    if (DIRECT_HAS(opened, coherence, memory_invalidate)) {
         case_ok(run,
                 opened->coherence->memory_invalidate(opened->device, opened->memory, 0,
                                                      DIRECT_WORDS * 4),

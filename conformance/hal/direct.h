@@ -15,7 +15,8 @@ enum { DIRECT_QUEUES = 2, DIRECT_WORDS = 1024 };
 typedef struct direct {
     hal_host host; /* the first member: what the plugin passes back */
     const hal_plugin *table;
-    /* hal_extension_NAME *NAME, of each extension; null: not offered, or no times are claimed. */
+    /* hal_extension_NAME *NAME, of each extension; null: not offered, or without entries that hal
+     * uses together, or no times are claimed. Ask for other entries by DIRECT_HAS. */
 #define DIRECT_EXTENSION(extension, name, needed) const hal_extension_##extension *extension;
     HAL_EXTENSIONS(DIRECT_EXTENSION)
 #undef DIRECT_EXTENSION
@@ -33,6 +34,14 @@ typedef struct direct {
     uint64_t fails_at;               /* number of the allocation that fails; 0: none */
     bool may_be_lost;                /* by a batch with an unknown command */
 } direct;
+
+/* Whether the plugin offers an entry of an extension. */
+#define DIRECT_HAS(direct, extension, entry) \
+    ((direct)->extension != NULL && HAL_PLUGIN_HAS((direct)->extension, entry))
+
+/* Whether it offers both times of a report. */
+#define DIRECT_HAS_CLOCKS(direct) \
+    (DIRECT_HAS(direct, reports, clocks_read) && DIRECT_HAS(direct, reports, queue_time))
 
 /* The file of the plugin under test. */
 const char *direct_path(case_run *run);

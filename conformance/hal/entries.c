@@ -64,6 +64,8 @@ static void memories(const walk *w)
         }
         if (kind != HAL_MEMORY_DEVICE && d->coherence) {
             must(w, d->coherence->memory_flush(d->device, memory, 0, 1 << 20), "memory_flush");
+        }
+        if (kind != HAL_MEMORY_DEVICE && DIRECT_HAS(d, coherence, memory_invalidate)) {
             must(w, d->coherence->memory_invalidate(d->device, memory, 0, 1 << 20),
                  "memory_invalidate");
         }
@@ -104,7 +106,7 @@ static void batches(walk *w)
         hal_kernel_report report = {.size = sizeof report};
         must(w, d->reports->kernel_report(d->device, w->kernel, &report), "kernel_report");
     }
-    if (d->reports && d->timing && HAL_PLUGIN_HAS(d->reports, clocks_read)) {
+    if (d->timing && DIRECT_HAS_CLOCKS(d)) {
         hal_clocks clocks = {.size = sizeof clocks};
         must(w, d->reports->clocks_read(d->device, &clocks), "clocks_read");
         must(w, d->reports->queue_time(d->queues[0], 1, &nanoseconds), "queue_time");
@@ -179,11 +181,12 @@ static void sharing(const walk *w)
     const bool imports = (info.import_kinds & HAL_HANDLE_BIT(HAL_HANDLE_HOST)) != 0 &&
                          info.host_alignment <= sizeof pages &&
                          info.host_granularity <= sizeof pages;
-    if ((info.export_kinds & HAL_HANDLE_BIT(HAL_HANDLE_NATIVE)) != 0) {
+    if ((info.export_kinds & HAL_HANDLE_BIT(HAL_HANDLE_NATIVE)) != 0 &&
+        DIRECT_HAS(d, external, memory_export)) {
         may(w, d->external->memory_export(d->device, d->memory, HAL_HANDLE_NATIVE, &out),
             "memory_export");
     }
-    if (imports &&
+    if (imports && DIRECT_HAS(d, external, memory_import) &&
         may(w, d->external->memory_import(d->device, &handle, &memory), "memory_import")) {
         d->table->memory_free(d->device, memory);
         done(w, "memory_free of imported memory");
@@ -199,12 +202,20 @@ static void handles(const walk *w)
     hal_plugin_queue *queue = NULL;
     if (d->handles) {
         may(w, d->handles->device_handle(d->device, type, &handle), "device_handle");
+    }
+    if (DIRECT_HAS(d, handles, queue_handle)) {
         may(w, d->handles->queue_handle(d->queues[0], type, &handle), "queue_handle");
+    }
+    if (DIRECT_HAS(d, handles, kernel_handle)) {
         may(w, d->handles->kernel_handle(d->device, w->kernel, type, &handle), "kernel_handle");
     }
     if (d->native_queues) {
         may(w, d->native_queues->queue_import(d->device, type, 0, &queue), "queue_import");
+    }
+    if (DIRECT_HAS(d, native_queues, queue_wait_native)) {
         may(w, d->native_queues->queue_wait_native(d->queues[0], type, 0), "queue_wait_native");
+    }
+    if (DIRECT_HAS(d, native_queues, queue_block_native)) {
         may(w, d->native_queues->queue_block_native(d->queues[0], type, 0), "queue_block_native");
     }
 }
@@ -221,7 +232,8 @@ static void fences(const walk *w)
         return;
     }
     must(w, is->fence_info(d->device, &imports, &exports), "fence_info");
-    if ((imports & exports & bit) == 0) {
+    if ((imports & exports & bit) == 0 || !HAL_PLUGIN_HAS(is, fence_create) ||
+        !HAL_PLUGIN_HAS(is, fence_export)) {
         return;
     }
     must(w, is->fence_create(d->device, HAL_HANDLE_NATIVE, &made), "fence_create");

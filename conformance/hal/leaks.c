@@ -335,7 +335,7 @@ static void turn_import(case_run *run, void *user)
     hal_plugin_memory *memory = NULL;
     expect_ok(run, t, external->external_info(t->d->device, &info), "external_info");
     if ((info.import_kinds & HAL_HANDLE_BIT(HAL_HANDLE_HOST)) == 0 || info.host_alignment > 4096 ||
-        info.host_granularity > 4096 || !external->memory_import ||
+        info.host_granularity > 4096 || !HAL_PLUGIN_HAS(external, memory_import) ||
         external->memory_import(t->d->device, &handle, &memory) != HAL_OK) {
         return;
     }
@@ -396,8 +396,11 @@ static void turn_coherence(case_run *run, void *user)
     const uint64_t offset = t->number++ % 64, bytes = 4 * DIRECT_WORDS - 64;
     expect_ok(run, t, t->d->coherence->memory_flush(t->d->device, t->d->memory, offset, bytes),
               "memory_flush");
-    expect_ok(run, t, t->d->coherence->memory_invalidate(t->d->device, t->d->memory, offset, bytes),
-              "memory_invalidate");
+    if (DIRECT_HAS(t->d, coherence, memory_invalidate)) {
+        expect_ok(run, t,
+                  t->d->coherence->memory_invalidate(t->d->device, t->d->memory, offset, bytes),
+                  "memory_invalidate");
+    }
 }
 
 static void turn_memory_info(case_run *run, void *user)
@@ -423,7 +426,7 @@ static void turn_elapsed(case_run *run, void *user)
         t->d->timing->queue_elapsed(t->d->queues[0], last - t->number++ % 2, last, &nanoseconds),
         "queue_elapsed");
     t->d->timing->queue_elapsed(t->d->queues[0], 1, last, &nanoseconds); /* may be too old */
-    if (t->d->reports && HAL_PLUGIN_HAS(t->d->reports, clocks_read)) {
+    if (DIRECT_HAS_CLOCKS(t->d)) {
         t->d->reports->queue_time(t->d->queues[0], 1, &nanoseconds);
     }
 }
@@ -577,7 +580,7 @@ static void turn_reports(case_run *run, void *user)
                   "kernel_create");
     }
     expect_ok(run, t, reports->kernel_report(t->d->device, t->reader, &report), "kernel_report");
-    if (HAL_PLUGIN_HAS(reports, clocks_read)) {
+    if (DIRECT_HAS_CLOCKS(t->d)) {
         reports->clocks_read(t->d->device, &clocks);
         reports->queue_time(t->d->queues[0], t->d->submitted[0], &end);
     }
@@ -619,7 +622,8 @@ static void turn_fences(case_run *run, void *user)
     uint32_t imports = 0, exports = 0;
     uint64_t handle = 0;
     expect_ok(run, t, fences->fence_info(t->d->device, &imports, &exports), "fence_info");
-    if ((imports & exports & HAL_HANDLE_BIT(HAL_HANDLE_NATIVE)) == 0) {
+    if ((imports & exports & HAL_HANDLE_BIT(HAL_HANDLE_NATIVE)) == 0 ||
+        !HAL_PLUGIN_HAS(fences, fence_create) || !HAL_PLUGIN_HAS(fences, fence_export)) {
         case_unsupported(run, "the plugin exports no native fences");
     }
     expect_ok(run, t, fences->fence_create(t->d->device, HAL_HANDLE_NATIVE, &raised),

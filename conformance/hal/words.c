@@ -64,8 +64,7 @@ static void times_fail(case_run *run, direct *d)
 {
     enum { KNOWN = 1024 }; /* and by plugins whose batches cost little often more */
     const uint32_t batches = (case_has_compiler(run) ? 2 : 16) * KNOWN + 100;
-    const bool has_time =
-        d->reports && HAL_PLUGIN_HAS(d->reports, clocks_read) && d->reports->queue_time;
+    const bool has_time = DIRECT_HAS_CLOCKS(d);
     uint64_t nanoseconds = 0;
     if (!d->timing) {
         return;
@@ -169,7 +168,7 @@ static void native_code_fails(case_run *run, direct *d)
     hal_ir_kernel signature = *scale_ir(run);
     hal_plugin_kernel *kernel = NULL;
     char format[64] = "";
-    if (!d->native || !d->native->formats || !d->native->kernel_create_native) {
+    if (!DIRECT_HAS(d, native, formats)) {
         return;
     }
     signature.record_count = 0;
@@ -276,7 +275,7 @@ static void import_of_page(case_run *run, direct *d, const hal_external_info *in
                                       .access = HAL_ACCESS_READ};
     if (pages == MAP_FAILED || !has_kind(info->import_kinds, HAL_HANDLE_HOST) ||
         !HAL_PLUGIN_HAS(d->external, memory_import) || info->host_alignment > bytes ||
-        bytes % info->host_granularity != 0 || handle.handle % info->host_alignment != 0) {
+        info->host_granularity > bytes || (handle.handle & (info->host_alignment - 1)) != 0) {
         return;
     }
     const hal_status status = d->external->memory_import(d->device, &handle, &memory);
@@ -307,6 +306,7 @@ static void sharing_fails(case_run *run, direct *d)
         return;
     }
     answer_check(run, d, d->external->external_info(d->device, &info), "external_info");
+    info.host_alignment += info.host_alignment == 0; /* as hal does */
     import_of_page(run, d, &info);
     exports_answer(run, d, &info);
     descriptors_fail(run, d, &info);
@@ -433,6 +433,8 @@ static void questions_of_lost(case_run *run, direct *d, hal_plugin_kernel *kerne
     if (d->coherence) {
         answer_check(run, d, d->coherence->memory_flush(d->device, d->memory, 0, 64),
                      "memory_flush on a lost device");
+    }
+    if (DIRECT_HAS(d, coherence, memory_invalidate)) {
         answer_check(run, d, d->coherence->memory_invalidate(d->device, d->memory, 0, 64),
                      "memory_invalidate on a lost device");
     }
@@ -440,7 +442,7 @@ static void questions_of_lost(case_run *run, direct *d, hal_plugin_kernel *kerne
         answer_check(run, d, d->reports->kernel_report(d->device, kernel, &report),
                      "kernel_report on a lost device");
     }
-    if (d->reports && HAL_PLUGIN_HAS(d->reports, clocks_read)) {
+    if (DIRECT_HAS_CLOCKS(d)) {
         answer_check(run, d, d->reports->clocks_read(d->device, &clocks),
                      "clocks_read of a lost device");
         answer_check(run, d, d->reports->queue_time(d->queues[1], 1, &numbers[0]),

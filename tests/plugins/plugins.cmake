@@ -92,6 +92,11 @@ foreach(entry IN LISTS optional_entries)
     target_compile_definitions(test_plugin_without_${entry} PRIVATE WITHOUT=${entry})
 endforeach()
 set(wrapped)
+# hal_less.so and hal_less_mock.so: without the entry that the environment names.
+wrapping_plugin(less less ${CMAKE_CURRENT_SOURCE_DIR}/abi/without.c)
+set(wrapped test_plugin_mock)
+wrapping_plugin(less less_mock ${CMAKE_CURRENT_SOURCE_DIR}/abi/without.c)
+set(wrapped)
 
 foreach(claim most least)
     string(TOUPPER ${claim} way)

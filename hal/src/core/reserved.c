@@ -12,15 +12,13 @@ static hal_status device_check(hal_device *device, const char *function)
 {
     HAL_TRY(hal_hook_use(HAL_OBJECT_DEVICE, device, function));
     HAL_TRY(hal_device_check(device, function));
-    const hal_plugin_entries *plugin = device->plugin;
-    const bool has = (device->info.features & HAL_FEATURE_VIRTUAL_MEMORY) && plugin->part_bytes &&
-                     plugin->memory_reserve && plugin->memory_commit && plugin->memory_decommit;
     hal_host_clear_error();
-    return has ? HAL_OK
+    return (device->info.features & HAL_FEATURE_VIRTUAL_MEMORY) != 0
+               ? HAL_OK
                : hal_fail(HAL_ERROR_UNSUPPORTED,
                           "%s: device: expected HAL_FEATURE_VIRTUAL_MEMORY, which %s:%u does not "
                           "have; use hal_buffer_create",
-                          function, plugin->name, device->index);
+                          function, device->plugin->name, device->index);
 }
 
 static hal_status part_bytes_get(hal_device *device, const char *function, uint64_t *bytes)

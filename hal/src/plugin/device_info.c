@@ -142,7 +142,8 @@ static void info_limit(const hal_plugin_entries *plugin, hal_device_info *info)
     if (!plugin->queue_elapsed) {
         info->features &= ~(uint32_t)HAL_FEATURE_TIMESTAMPS;
     }
-    if (!plugin->part_bytes) {
+    if (!plugin->part_bytes || !plugin->memory_reserve || !plugin->memory_commit ||
+        !plugin->memory_decommit) {
         info->features &= ~(uint32_t)HAL_FEATURE_VIRTUAL_MEMORY;
     }
     if (!plugin->gemm) {
