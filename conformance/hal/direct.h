@@ -37,7 +37,7 @@ typedef struct direct {
 
 /* Whether the plugin offers an entry of an extension. */
 #define DIRECT_HAS(direct, extension, entry) \
-    ((direct)->extension != NULL && HAL_PLUGIN_HAS((direct)->extension, entry))
+    ((direct)->extension && HAL_PLUGIN_HAS((direct)->extension, entry))
 
 /* Whether it offers both times of a report. */
 #define DIRECT_HAS_CLOCKS(direct) \

@@ -1,6 +1,6 @@
-/* A plugin without its optional entry WITHOUT, or without the one that TEST_WITHOUT of the environment
- * names: hal has to do as docs/plugin-abi.md says, and nobody who asks for what is required may
- * notice. */
+/* A plugin without its optional entry WITHOUT, or without the one that TEST_WITHOUT of the
+ * environment names: hal has to do as docs/plugin-abi.md says, and nobody who asks for what is
+ * required may notice. */
 #include "wrap.h"
 
 #include <stdlib.h>

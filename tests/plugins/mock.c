@@ -599,45 +599,31 @@ static hal_status wait_for(hal_plugin_queue *queue, uint64_t value, uint64_t tim
 /* Natives of the mock are numbers, which a test sees. */
 static hal_status native_check(const char *type)
 {
-    if (strcmp(type, "mock_stream") == 0) {
-        return HAL_OK;
-    }
-    char text[96];
-    snprintf(text, sizeof text, "mock: expected mock_stream, got %s", type);
-    return state.host->fail(state.host, HAL_ERROR_UNSUPPORTED, text);
+    return strcmp(type, "mock_stream") == 0
+               ? call(MOCK_ORDER)
+               : state.host->fail(state.host, HAL_ERROR_UNSUPPORTED, "mock: expected mock_stream");
 }
 
 static hal_status queue_import(hal_plugin_device *device, const char *type, uint64_t handle,
                                hal_plugin_queue **queue)
 {
-    const hal_status status = native_check(type);
-    if (status != HAL_OK) {
-        return status;
-    }
     state.native[0] = handle;
-    return queue_create(device, queue);
+    const hal_status status = native_check(type);
+    return status == HAL_OK ? queue_create(device, queue) : status;
 }
 
 static hal_status queue_wait_native(hal_plugin_queue *queue, const char *type, uint64_t handle)
 {
-    const hal_status status = native_check(type);
-    if (status != HAL_OK) {
-        return status;
-    }
     state.native[1] = handle;
     state.native_value[0] = queue->submitted;
-    return call(MOCK_ORDER);
+    return native_check(type);
 }
 
 static hal_status queue_block_native(hal_plugin_queue *queue, const char *type, uint64_t handle)
 {
-    const hal_status status = native_check(type);
-    if (status != HAL_OK) {
-        return status;
-    }
     state.native[2] = handle;
     state.native_value[1] = queue->submitted;
-    return call(MOCK_ORDER);
+    return native_check(type);
 }
 
 /* The fences of the mock are addresses of a value of the test, which it raises itself. */
@@ -677,18 +663,13 @@ static hal_status queue_elapsed(hal_plugin_queue *queue, uint64_t first, uint64_
     return HAL_OK;
 }
 
-/* Native code of the mock is the word "code". */
 static hal_status kernel_create_native(hal_plugin_device *device, const char *format,
                                        const void *code, uint64_t bytes, const char *entry,
                                        const hal_ir_kernel *signature, hal_plugin_kernel **kernel)
 {
-    (void)format;
-    (void)entry;
-    if (bytes != 4 || memcmp(code, "code", 4) != 0) {
-        return state.host->fail(state.host, HAL_ERROR_INVALID_ARGUMENT,
-                                "mock: expected the word code as native code");
-    }
-    return kernel_create(device, signature, kernel);
+    const bool is_known = format && entry && bytes == 4 && memcmp(code, "code", 4) == 0;
+    return is_known ? kernel_create(device, signature, kernel)
+                    : state.host->fail(state.host, HAL_ERROR_INVALID_ARGUMENT, "mock: no code");
 }
 
 static bool gemm_declines(const hal_gemm_description *description)
