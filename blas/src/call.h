@@ -6,6 +6,9 @@
 
 #include <stdbool.h>
 
+/* For functions that entry points specialise: calls become registers there. */
+#define BLAS_INLINE static inline __attribute__((always_inline))
+
 /* Letters are capitals; fields that a routine does not have are 0. TRMM and TRSM have their B in
  * c, and its leading dimension in ldc. */
 typedef struct blas_call {
@@ -34,7 +37,11 @@ blas_type blas_call_type(const blas_call *call);     /* of C */
 blas_type blas_call_operands(const blas_call *call); /* of A and B */
 
 /* Whether the arguments are those of gemm_batch_strided. */
-bool blas_call_is_strided(const blas_call *call);
+static inline bool blas_call_is_strided(const blas_call *call)
+{
+    return call->routine >= BLAS_ROUTINE_sgemm_batch_strided &&
+           call->routine <= BLAS_ROUTINE_zgemm_batch_strided;
+}
 
 /* One of the products of a batch, as a call of the routine for one. */
 blas_call blas_call_product(const blas_call *call, int64_t index);
@@ -43,16 +50,10 @@ blas_call blas_call_product(const blas_call *call, int64_t index);
 blas_number blas_call_alpha(const blas_call *call);
 blas_number blas_call_beta(const blas_call *call);
 
-/* The position of the first invalid argument in the Fortran interface, from 1; 0: all are valid. */
-int blas_call_check(const blas_call *call);
-
 /* Whether nothing is to be done: a result without elements, or one that stays as it is. */
 bool blas_call_is_empty(const blas_call *call);
 
 /* Whether no product is to be computed: C = beta C, or 0. */
 bool blas_call_is_scaling(const blas_call *call);
-
-/* Real multiplications and additions that the routine takes by its definition. */
-double blas_call_operations(const blas_call *call);
 
 #endif

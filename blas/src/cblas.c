@@ -1,8 +1,8 @@
 /* The C interface: cblas_dgemm with 32-bit integers; with 64-bit integers cblas_dgemm_64, and
  * cblas_dgemm64_, the name in OpenBLAS. A row-major matrix is the transposed column-major one. */
 #include "entry.h"
+#include "forward.h"
 #include "groups.h"
-#include "layout.h"
 
 /* Programs declare these functions by their own header. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"

@@ -3,6 +3,7 @@
 
 #include "matrix.h"
 #include "resident.h"
+#include "shape.h"
 
 #include <math.h>
 

@@ -1,6 +1,7 @@
 /* The Fortran interface: dgemm_ with 32-bit integers, dgemm_64_ with 64-bit integers. Lengths of
  * character arguments come last, by value, and are not needed. */
 #include "entry.h"
+#include "forward.h"
 #include "groups.h"
 
 /* Programs declare these functions themselves. */

@@ -2,7 +2,7 @@
 #include "groups.h"
 
 #include "entry.h"
-#include "layout.h"
+#include "forward.h"
 #include "report.h"
 
 static int64_t integer_at(const blas_groups *groups, const void *list, int64_t index)
@@ -93,38 +93,130 @@ static void batch_of(const blas_call *call, const void *const *a, const void *co
     batch->batch = at;
 }
 
-void blas_groups_run(const blas_groups *groups)
+/* The lists of the column-major call. */
+static blas_groups groups_column_major(const blas_groups *g)
+{
+    blas_groups made = *g;
+    if (g->is_cblas && g->layout == BLAS_ROW_MAJOR) {
+        made.transa = g->transb;
+        made.transb = g->transa;
+        made.m = g->n;
+        made.n = g->m;
+        made.a = g->b;
+        made.b = g->a;
+        made.lda = g->ldb;
+        made.ldb = g->lda;
+    }
+    return made;
+}
+
+/* A group of column-major lists as a call of which letters and lengths are set. */
+BLAS_INLINE blas_call shape_of(const blas_groups *g, int64_t group, int64_t batch)
+{
+    return (blas_call){.routine =
+                           (blas_routine)(BLAS_ROUTINE_sgemm + blas_routines[g->routine].type),
+                       .is_64 = g->is_64,
+                       .transa = transposition_at(g, g->transa, group),
+                       .transb = transposition_at(g, g->transb, group),
+                       .m = integer_at(g, g->m, group),
+                       .n = integer_at(g, g->n, group),
+                       .k = integer_at(g, g->k, group),
+                       .lda = integer_at(g, g->lda, group),
+                       .ldb = integer_at(g, g->ldb, group),
+                       .ldc = integer_at(g, g->ldc, group),
+                       .batch = batch};
+}
+
+/* Passes `count` products of a group from `first` on to the host's gemm, with elements of the lists
+ * as arguments. */
+static void group_forward(const blas_groups *g, blas_function *host, int64_t group, int64_t first,
+                          int64_t count)
+{
+    const size_t scalar = (size_t)group * blas_type_bytes(blas_routines[g->routine].type);
+    const size_t integer = (size_t)group * (g->is_64 ? sizeof(int64_t) : sizeof(int32_t));
+    const char transa = transposition_at(g, g->transa, group);
+    const char transb = transposition_at(g, g->transb, group);
+#define AT(list, bytes) ((const char *)g->list + (bytes))
+    for (int64_t i = first; i < first + count; i++) {
+        ((blas_gemm_function *)host)(&transa, &transb, AT(m, integer), AT(n, integer),
+                                     AT(k, integer), AT(alpha, scalar), g->a[i], AT(lda, integer),
+                                     g->b[i], AT(ldb, integer), AT(beta, scalar), g->c[i],
+                                     AT(ldc, integer), 1, 1);
+    }
+#undef AT
+}
+
+/* Reports the first invalid argument. */
+static void groups_report(const blas_groups *groups)
 {
     blas_call call;
-    int64_t first = 0;
-    if (groups->count < 0) {
-        call = (blas_call){.routine = groups->routine,
-                           .is_64 = groups->is_64,
-                           .is_cblas = groups->is_cblas,
-                           .caller = groups->caller};
-        blas_report(&call, 14);
-        return;
-    }
     for (int64_t group = 0; group < groups->count; group++) {
-        if (!call_begin(groups, group, first, &call)) {
+        if (!call_begin(groups, group, 0, &call)) {
             return;
         }
-        first += integer_at(groups, groups->sizes, group);
     }
-    first = 0;
+}
+
+static bool groups_are_valid(const blas_groups *g)
+{
+    const blas_type type = blas_routines[g->routine].type;
+    bool is_valid = !g->is_cblas || g->layout == BLAS_ROW_MAJOR || g->layout == BLAS_COLUMN_MAJOR;
+    for (int64_t group = 0; group < g->count && is_valid; group++) {
+        const blas_call shape = shape_of(g, group, 1);
+        is_valid =
+            blas_shape_check(&shape, BLAS_GEMM, type) == 0 && integer_at(g, g->sizes, group) >= 0;
+    }
+    return is_valid;
+}
+
+/* One group: small products go to the host's BLAS, those that are equally far apart are one call.
+ * `g` has the column-major lists. */
+static void group_run(const blas_groups *groups, const blas_groups *g, int64_t group, int64_t first,
+                      int64_t size)
+{
+    const blas_type type = blas_routines[g->routine].type;
+    blas_call shape = shape_of(g, group, size), call;
+    blas_function *host = blas_forward_find(&shape, BLAS_GEMM, type);
+    if (host) {
+        group_forward(g, host, group, first, size);
+        return;
+    }
+    call_begin(groups, group, first, &call);
+    const void *const *a = call.a, *const *b = call.b;
+    void *const *c = call.c;
+    for (int64_t at = 0; at < size; at += shape.batch) {
+        blas_call batch;
+        batch_of(&call, a + at, b + at, c + at, size - at, &batch);
+        shape.batch = batch.batch;
+        host = blas_forward_find(&shape, BLAS_GEMM, type);
+        if (host) {
+            group_forward(g, host, group, first + at, batch.batch);
+        } else {
+            blas_run(&batch);
+        }
+    }
+}
+
+void blas_groups_run(const blas_groups *groups)
+{
+    if (groups->count < 0) {
+        blas_report(&(blas_call){.routine = groups->routine,
+                                 .is_64 = groups->is_64,
+                                 .is_cblas = groups->is_cblas,
+                                 .caller = groups->caller},
+                    14);
+        return;
+    }
+    const blas_groups lists = groups_column_major(groups);
+    if (!groups_are_valid(&lists)) {
+        groups_report(groups);
+        return;
+    }
+    int64_t first = 0;
     for (int64_t group = 0; group < groups->count; group++) {
         const int64_t size = integer_at(groups, groups->sizes, group);
-        if (size == 0) {
-            continue;
-        }
-        call_begin(groups, group, first, &call);
-        const void *const *a = call.a, *const *b = call.b;
-        void *const *c = call.c;
-        for (int64_t at = 0; at < size;) {
-            blas_call batch;
-            batch_of(&call, a + at, b + at, c + at, size - at, &batch);
-            blas_run(&batch);
-            at += batch.batch;
+        if (size > 0) {
+            group_run(groups, &lists, group, first, size);
         }
         first += size;
     }

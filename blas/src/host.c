@@ -130,33 +130,32 @@ static bool is_by_products(const blas_call *call)
            !(blas_call_is_strided(call) && has(call->routine));
 }
 
+static blas_routine product_routine(const blas_call *call)
+{
+    return (blas_routine)(BLAS_ROUTINE_sgemm + blas_call_type(call));
+}
+
 bool blas_host_has(const blas_call *call)
 {
     pthread_once(&host_once, host_load);
-    return has(is_by_products(call) ? (blas_routine)(BLAS_ROUTINE_sgemm + blas_call_type(call))
-                                    : call->routine);
+    return has(is_by_products(call) ? product_routine(call) : call->routine);
 }
 
-static bool compute(const blas_call *call)
+/* Calls a routine that takes these arguments, of which a batch may be computed by products. */
+typedef bool invocation(blas_function *, const blas_call *, bool);
+
+static bool compute(const blas_call *call, blas_routine routine, invocation *invoke)
 {
-    blas_function *narrow = host.narrow[call->routine], *wide = host.wide[call->routine];
-    if (narrow && (!call->is_64 || !wide) && blas_invoke(narrow, call, false)) {
+    blas_function *narrow = host.narrow[routine], *wide = host.wide[routine];
+    if (narrow && (!call->is_64 || !wide) && invoke(narrow, call, false)) {
         return true;
     }
-    return wide && blas_invoke(wide, call, true);
+    return wide && invoke(wide, call, true);
 }
 
 bool blas_host_compute(const blas_call *call)
 {
     pthread_once(&host_once, host_load);
-    if (!is_by_products(call)) {
-        return compute(call);
-    }
-    for (int64_t i = 0; i < call->batch; i++) {
-        const blas_call one = blas_call_product(call, i);
-        if (!compute(&one)) {
-            return false; /* the first one, since all have the same lengths */
-        }
-    }
-    return true;
+    return is_by_products(call) ? compute(call, product_routine(call), blas_invoke_products)
+                                : compute(call, call->routine, blas_invoke);
 }

@@ -1,27 +1,6 @@
 /* Passes the fields of a call as a routine's arguments, see invoke.h. */
 #include "invoke.h"
 
-/* Pointers of every argument, then the lengths of character arguments. */
-typedef void gemm_function(const char *, const char *, const void *, const void *, const void *,
-                           const void *, const void *, const void *, const void *, const void *,
-                           const void *, void *, const void *, size_t, size_t);
-typedef void strided_function(const char *, const char *, const void *, const void *, const void *,
-                              const void *, const void *, const void *, const void *, const void *,
-                              const void *, const void *, const void *, void *, const void *,
-                              const void *, const void *, size_t, size_t);
-typedef void gemmt_function(const char *, const char *, const char *, const void *, const void *,
-                            const void *, const void *, const void *, const void *, const void *,
-                            const void *, void *, const void *, size_t, size_t, size_t);
-typedef void symm_function(const char *, const char *, const void *, const void *, const void *,
-                           const void *, const void *, const void *, const void *, const void *,
-                           void *, const void *, size_t, size_t);
-typedef void syrk_function(const char *, const char *, const void *, const void *, const void *,
-                           const void *, const void *, const void *, void *, const void *, size_t,
-                           size_t);
-typedef void trmm_function(const char *, const char *, const char *, const char *, const void *,
-                           const void *, const void *, const void *, const void *, void *,
-                           const void *, size_t, size_t, size_t, size_t);
-
 /* The lengths of a call in one size of integers. */
 typedef struct lengths {
     union {
@@ -64,12 +43,12 @@ static bool lengths_init(lengths *made, const blas_call *call, bool is_wide)
 static void invoke_product(blas_function *function, const blas_call *c, const lengths *l)
 {
     if (blas_call_is_strided(c)) {
-        ((strided_function *)function)(&c->transa, &c->transb, l->m, l->n, l->k, c->alpha, c->a,
-                                       l->lda, l->stride_a, c->b, l->ldb, l->stride_b, c->beta,
-                                       c->c, l->ldc, l->stride_c, l->batch, 1, 1);
+        ((blas_strided_function *)function)(&c->transa, &c->transb, l->m, l->n, l->k, c->alpha,
+                                            c->a, l->lda, l->stride_a, c->b, l->ldb, l->stride_b,
+                                            c->beta, c->c, l->ldc, l->stride_c, l->batch, 1, 1);
     } else {
-        ((gemm_function *)function)(&c->transa, &c->transb, l->m, l->n, l->k, c->alpha, c->a,
-                                    l->lda, c->b, l->ldb, c->beta, c->c, l->ldc, 1, 1);
+        ((blas_gemm_function *)function)(&c->transa, &c->transb, l->m, l->n, l->k, c->alpha, c->a,
+                                         l->lda, c->b, l->ldb, c->beta, c->c, l->ldc, 1, 1);
     }
 }
 
@@ -80,28 +59,29 @@ static void invoke(blas_function *function, const blas_call *c, const lengths *l
         invoke_product(function, c, l);
         break;
     case BLAS_GEMMT:
-        ((gemmt_function *)function)(&c->uplo, &c->transa, &c->transb, l->n, l->k, c->alpha, c->a,
-                                     l->lda, c->b, l->ldb, c->beta, c->c, l->ldc, 1, 1, 1);
+        ((blas_gemmt_function *)function)(&c->uplo, &c->transa, &c->transb, l->n, l->k, c->alpha,
+                                          c->a, l->lda, c->b, l->ldb, c->beta, c->c, l->ldc, 1, 1,
+                                          1);
         break;
     case BLAS_SYMM:
     case BLAS_HEMM:
-        ((symm_function *)function)(&c->side, &c->uplo, l->m, l->n, c->alpha, c->a, l->lda, c->b,
-                                    l->ldb, c->beta, c->c, l->ldc, 1, 1);
+        ((blas_symm_function *)function)(&c->side, &c->uplo, l->m, l->n, c->alpha, c->a, l->lda,
+                                         c->b, l->ldb, c->beta, c->c, l->ldc, 1, 1);
         break;
     case BLAS_SYRK:
     case BLAS_HERK:
-        ((syrk_function *)function)(&c->uplo, &c->transa, l->n, l->k, c->alpha, c->a, l->lda,
-                                    c->beta, c->c, l->ldc, 1, 1);
+        ((blas_syrk_function *)function)(&c->uplo, &c->transa, l->n, l->k, c->alpha, c->a, l->lda,
+                                         c->beta, c->c, l->ldc, 1, 1);
         break;
     case BLAS_SYR2K:
     case BLAS_HER2K:
-        ((symm_function *)function)(&c->uplo, &c->transa, l->n, l->k, c->alpha, c->a, l->lda, c->b,
-                                    l->ldb, c->beta, c->c, l->ldc, 1, 1);
+        ((blas_symm_function *)function)(&c->uplo, &c->transa, l->n, l->k, c->alpha, c->a, l->lda,
+                                         c->b, l->ldb, c->beta, c->c, l->ldc, 1, 1);
         break;
     case BLAS_TRMM:
     case BLAS_TRSM:
-        ((trmm_function *)function)(&c->side, &c->uplo, &c->transa, &c->diag, l->m, l->n, c->alpha,
-                                    c->a, l->lda, c->c, l->ldc, 1, 1, 1, 1);
+        ((blas_trmm_function *)function)(&c->side, &c->uplo, &c->transa, &c->diag, l->m, l->n,
+                                         c->alpha, c->a, l->lda, c->c, l->ldc, 1, 1, 1, 1);
         break;
     }
 }
@@ -113,5 +93,23 @@ bool blas_invoke(blas_function *function, const blas_call *call, bool is_wide)
         return false;
     }
     invoke(function, call, &made);
+    return true;
+}
+
+bool blas_invoke_products(blas_function *function, const blas_call *call, bool is_wide)
+{
+    const int64_t bytes = (int64_t)blas_type_bytes(blas_call_type(call));
+    const char *a = call->a, *b = call->b;
+    char *c = call->c;
+    lengths l;
+    if (!lengths_init(&l, call, is_wide)) {
+        return false;
+    }
+    for (int64_t i = 0; i < call->batch; i++) {
+        ((blas_gemm_function *)function)(&call->transa, &call->transb, l.m, l.n, l.k, call->alpha,
+                                         a + i * call->stride_a * bytes, l.lda,
+                                         b + i * call->stride_b * bytes, l.ldb, call->beta,
+                                         c + i * call->stride_c * bytes, l.ldc, 1, 1);
+    }
     return true;
 }

@@ -6,6 +6,7 @@
 #include "host.h"
 #include "lane.h"
 #include "matrix.h"
+#include "shape.h"
 #include "store.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* A call is checked, then computed on the device, by the host's BLAS, or by plain loops. */
 #include "run.h"
 
+#include "forward.h"
 #include "host.h"
 #include "lane.h"
 #include "model.h"
@@ -10,14 +11,12 @@
 #include "resident.h"
 #include "summary.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Below this many operations a call without a host's BLAS is computed by plain loops. */
 #define PLAIN_OPERATIONS 1e4
-
-/* A host's BLAS takes such a call for less time than any device needs to start one, and the device
- * is not even opened for it. */
-#define HOST_OPERATIONS 1e6
 
 /* The device has to win by this much, for which the model may err. */
 #define MARGIN 0.85
@@ -35,11 +34,35 @@ __attribute__((constructor)) static void policy_choose(void)
                                            : POLICY_MODEL;
 }
 
+_Atomic(blas_function *) blas_forwards[BLAS_INTERFACE_COUNT][BLAS_ROUTINE_COUNT];
+static pthread_once_t forwards_once = PTHREAD_ONCE_INIT;
+
+static void forwards_fill(void)
+{
+    static const char *const names[BLAS_INTERFACE_COUNT + 1] = {"%s_", "%s_64_", "cblas_%s",
+                                                                "cblas_%s_64", "cblas_%s64_"};
+    if (chosen == POLICY_ALWAYS || blas_summary_is_wanted() || blas_resident_is_on()) {
+        return;
+    }
+    for (int i = 0; i <= BLAS_INTERFACE_COUNT; i++) {
+        const int interface = i < BLAS_INTERFACE_COUNT ? i : BLAS_CBLAS_64;
+        for (int routine = 0; routine < BLAS_ROUTINE_COUNT; routine++) {
+            char name[32];
+            snprintf(name, sizeof name, names[i], blas_routines[routine].name);
+            blas_function *found = blas_function_at(blas_host_symbol(name));
+            if (found) {
+                atomic_store_explicit(&blas_forwards[interface][routine], found,
+                                      memory_order_release);
+            }
+        }
+    }
+}
+
 /* Whether the host computes it, whatever the model would say. */
 static bool is_for_host(const blas_call *call)
 {
     return chosen != POLICY_ALWAYS && blas_host_has(call) &&
-           (chosen == POLICY_NEVER || blas_call_operations(call) < HOST_OPERATIONS);
+           (chosen == POLICY_NEVER || blas_call_operations(call) < BLAS_HOST_OPERATIONS);
 }
 
 /* Depends on the shape alone, once the model is measured. */
@@ -99,6 +122,7 @@ static bool call_compute_resident(const blas_call *call, uint64_t *moved)
 
 void blas_run(const blas_call *call)
 {
+    pthread_once(&forwards_once, forwards_fill);
     const int invalid = blas_call_check(call);
     if (invalid) {
         blas_report(call, invalid);

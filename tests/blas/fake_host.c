@@ -1,15 +1,63 @@
-/* A host's BLAS for test_pass: functions of its names that say what arguments they got. */
+/* A host's BLAS for blas_pass and blas_forward: functions of its names that say what arguments they
+ * got. */
+#include "fake_host.h"
+
 #include <complex.h>
-#include <stddef.h>
 
 #define API __attribute__((visibility("default")))
 
 /* Programs declare these functions themselves. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-/* Its presence makes the library a BLAS. */
-API void dgemm_(void)
+API fake_record fake_calls[FAKE_CALLS];
+API int fake_count;
+
+static void record(fake_record made)
 {
+    if (fake_count < FAKE_CALLS) {
+        fake_calls[fake_count++] = made;
+    }
+}
+
+/* Its presence makes the library a BLAS. */
+API void dgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k,
+                const double *alpha, const double *a, const int *lda, const double *b,
+                const int *ldb, const double *beta, double *c, const int *ldc)
+{
+    record((fake_record){.transa = *transa,
+                         .transb = *transb,
+                         .at_m = m,
+                         .m = *m,
+                         .n = *n,
+                         .k = *k,
+                         .alpha = *alpha,
+                         .a = a,
+                         .lda = *lda,
+                         .b = b,
+                         .ldb = *ldb,
+                         .beta = *beta,
+                         .c = c,
+                         .ldc = *ldc});
+}
+
+API void cblas_dgemm(int layout, int transa, int transb, int m, int n, int k, double alpha,
+                     const double *a, int lda, const double *b, int ldb, double beta, double *c,
+                     int ldc)
+{
+    record((fake_record){.layout = layout,
+                         .transa = (char)transa,
+                         .transb = (char)transb,
+                         .m = m,
+                         .n = n,
+                         .k = k,
+                         .alpha = alpha,
+                         .a = a,
+                         .lda = lda,
+                         .b = b,
+                         .ldb = ldb,
+                         .beta = beta,
+                         .c = c,
+                         .ldc = ldc});
 }
 
 /* More arguments than registers; the last length comes from the stack. */
