@@ -16,8 +16,8 @@
 
 static const int64_t orders[BLAS_MODEL_POINTS] = {32, 128, 512, 1024};
 
-/* Columns of a thin product, and its order otherwise. */
-#define THIN_COLUMNS 16
+/* Columns of thin products, and their order otherwise. */
+static const int64_t thin_columns[BLAS_MODEL_THIN] = {4, 16};
 #define THIN_ORDER 1024
 
 /* A longer measurement ends a curve. */
@@ -206,11 +206,14 @@ static hal_status measure_curves(trial *t, bool is_double, blas_measurements *ma
             break;
         }
     }
-    const hal_status status =
-        measure_product(t, is_double, THIN_ORDER, THIN_COLUMNS, &made->device_thin[is_double],
-                        &made->host_thin[is_double]);
-    trial_destroy(t);
-    return status;
+    for (int i = 0; i < BLAS_MODEL_THIN; i++) {
+        const hal_status status =
+            measure_product(t, is_double, THIN_ORDER, thin_columns[i],
+                            &made->device_thin[is_double][i], &made->host_thin[is_double][i]);
+        trial_destroy(t);
+        HAL_TRY(status);
+    }
+    return HAL_OK;
 }
 
 static hal_status measure_transfers(trial *t, blas_measurements *made)
@@ -277,12 +280,23 @@ static double curve_at(const uint64_t curve[BLAS_MODEL_POINTS], double operation
     return x0 > 0 ? y0 * operations / x0 : 0;
 }
 
+/* The time of a thin product with so many columns: between the measured ones a line through their
+ * logarithms. */
+static double thin_at(const uint64_t thin[BLAS_MODEL_THIN], double columns)
+{
+    const double first = (double)thin_columns[0], last = (double)thin_columns[1];
+    const double share = columns <= first  ? 0
+                         : columns >= last ? 1
+                                           : log(columns / first) / log(last / first);
+    return (double)thin[0] * pow((double)thin[1] / (double)thin[0], share);
+}
+
 /* Products of a number of operations each, or the time of reading operands, if that is longer. */
 static double products_at(const uint64_t curve[BLAS_MODEL_POINTS], double operations, double count,
-                          uint64_t thin, double operand_matrices)
+                          double thin, double operand_matrices)
 {
     const double computed = count * curve_at(curve, operations / count);
-    const double read = (double)thin * operand_matrices;
+    const double read = thin * operand_matrices;
     return computed > read ? computed : read;
 }
 
@@ -302,15 +316,19 @@ blas_times blas_model_times(const blas_call *call)
     blas_times times;
     const double thin =
         (double)THIN_ORDER * THIN_ORDER * (is_double ? sizeof(double) : sizeof(float));
-    times.device = products_at(m->device[is_double], e.operations, e.launches,
-                               m->device_thin[is_double], e.device_bytes / thin) +
-                   (double)m->upload * e.upload_bytes / TRANSFER_BYTES +
-                   (double)m->download * e.download_bytes / TRANSFER_BYTES +
-                   (double)m->pack * e.packed_bytes / PACKED_BYTES +
-                   (double)m->expand * e.expanded_bytes / (2 * PACKED_BYTES);
+    const double columns = (double)(call->m < call->n ? call->m : call->n);
+    const double expanded = blas_type_is_complex(blas_call_type(call)) ? 2 * columns : columns;
+    times.device =
+        products_at(m->device[is_double], e.operations, e.launches,
+                    thin_at(m->device_thin[is_double], expanded), e.device_bytes / thin) +
+        (double)m->upload * e.upload_bytes / TRANSFER_BYTES +
+        (double)m->download * e.download_bytes / TRANSFER_BYTES +
+        (double)m->pack * e.packed_bytes / PACKED_BYTES +
+        (double)m->expand * e.expanded_bytes / (2 * PACKED_BYTES);
     const bool is_3m =
         call->routine == BLAS_ROUTINE_cgemm3m || call->routine == BLAS_ROUTINE_zgemm3m;
     times.host = products_at(m->host[is_double], blas_call_operations(call) * (is_3m ? 0.75 : 1),
-                             (double)call->batch, m->host_thin[is_double], e.host_bytes / thin);
+                             (double)call->batch, thin_at(m->host_thin[is_double], columns),
+                             e.host_bytes / thin);
     return times;
 }

@@ -11,6 +11,7 @@
 #include "resident.h"
 #include "summary.h"
 
+#include <fenv.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,6 +95,17 @@ static bool device_compute(const blas_call *call, uint64_t *moved)
     return status == HAL_OK;
 }
 
+/* Whether the device is taken and has computed it. Programs see no floating-point exceptions of
+ * what the library computes for itself, and no traps where they asked for these. */
+static bool device_try(const blas_call *call, uint64_t *moved)
+{
+    fenv_t kept;
+    feholdexcept(&kept);
+    const bool is_computed = device_is_faster(call) && device_compute(call, moved);
+    fesetenv(&kept);
+    return is_computed;
+}
+
 /* Returns whether the device has computed it. */
 static bool call_compute(const blas_call *call, uint64_t *moved)
 {
@@ -101,7 +113,7 @@ static bool call_compute(const blas_call *call, uint64_t *moved)
         return false;
     }
     if (!blas_call_is_scaling(call)) {
-        if (device_is_faster(call) && device_compute(call, moved)) {
+        if (device_try(call, moved)) {
             return true;
         }
         blas_resident_remember(call);

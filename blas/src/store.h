@@ -6,12 +6,14 @@
 #include <stdbool.h>
 
 #define BLAS_MODEL_POINTS 4
+#define BLAS_MODEL_THIN 2
 
 /* Nanoseconds of square products in f32 and f64, 0: not measured; of transfers and copies of the
  * sizes in model.c. */
 typedef struct blas_measurements {
     uint64_t device[2][BLAS_MODEL_POINTS], host[2][BLAS_MODEL_POINTS];
-    uint64_t device_thin[2], host_thin[2]; /* of products of which one operand is long */
+    uint64_t device_thin[2][BLAS_MODEL_THIN]; /* of products of which one operand is long */
+    uint64_t host_thin[2][BLAS_MODEL_THIN];
     uint64_t upload, download, pack, expand;
 } blas_measurements;
 

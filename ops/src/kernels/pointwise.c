@@ -8,6 +8,7 @@
 #include "tensor/dispatch.h"
 #include "tensor/kernel_cache.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -273,7 +274,7 @@ static bool record_word_fill(ops_context *context, const ops_tensor *y, double v
     uint64_t size = hal_type_size(y->type);
     uint64_t offset = (uint64_t)y->offset * size,
              bytes = (uint64_t)ops_tensor_get_element_count(y) * size;
-    bool is_zero = value == 0 && 1 / value > 0;
+    bool is_zero = value == 0 && !signbit(value);
     bool is_word = y->type == HAL_TYPE_F32 || y->type == HAL_TYPE_I32 || y->type == HAL_TYPE_U32;
     if (!(is_zero || is_word) || !ops_tensor_is_contiguous(y) || offset % 4 || bytes % 4) {
         return false;
