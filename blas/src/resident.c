@@ -1,9 +1,11 @@
 /* A table of operands on the device, the least recently used of which make room; resident.h. */
 #include "resident.h"
 
+#include "lane.h"
 #include "watch.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +13,9 @@
 
 /* Smaller ones are copied faster than pages are looked at. */
 #define MIN_BYTES (64u << 10)
+
+/* Of the memory that is free when the first operand is to stay. */
+#define DEFAULT_PERCENT 50
 
 typedef enum policy { POLICY_OFF, POLICY_WATCH, POLICY_TOLD } policy;
 
@@ -26,6 +31,7 @@ typedef struct operand {
     operand_key key;
     blas_span memory;  /* whole pages, where these are watched */
     ops_tensor tensor; /* without a buffer: not loaded yet, or only remembered */
+    uint64_t bytes;    /* on the device; 0: only remembered */
     uint64_t used;
 } operand;
 
@@ -33,16 +39,41 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static operand operands[MAX_OPERANDS];
 static uint64_t clock_of_uses, tickets;
 static policy chosen;
+static uint64_t wanted_percent = DEFAULT_PERCENT, wanted_bytes; /* the latter, if it is not 0 */
+static uint64_t limit; /* bytes of all operands on the device; 0: not known yet */
 
 /* The parent's device is of no use to a child, and its memory is not watched there. */
 static void reset_in_child(void)
 {
     pthread_mutex_init(&lock, NULL);
     memset(operands, 0, sizeof operands);
+    limit = 0;
+}
+
+/* Megabytes, or with % a share of the free memory. */
+static void limit_choose(const char *text)
+{
+    char *end = NULL;
+    const unsigned long long number = text ? strtoull(text, &end, 10) : 0;
+    if (!text || !*text) {
+        return;
+    }
+    if (number > 0 && number <= 100 && strcmp(end, "%") == 0) {
+        wanted_percent = number;
+    } else if (number > 0 && number < UINT32_MAX && *end == 0) {
+        wanted_bytes = number * 1000000;
+    } else {
+        fprintf(
+            stderr,
+            "halyard blas: HALYARD_BLAS_RESIDENT_LIMIT: expected megabytes or 1%% to 100%%, got "
+            "%s\n",
+            text);
+    }
 }
 
 __attribute__((constructor)) static void policy_choose(void)
 {
+    limit_choose(secure_getenv("HALYARD_BLAS_RESIDENT_LIMIT"));
     const char *text = secure_getenv("HALYARD_BLAS_RESIDENT");
     chosen = !text                        ? POLICY_OFF
              : strcmp(text, "watch") == 0 ? POLICY_WATCH
@@ -62,6 +93,15 @@ static size_t stored_bytes(const blas_matrix *m)
     const int64_t columns = m->is_transposed ? m->rows : m->columns;
     return (size_t)((m->count - 1) * m->stride + (columns - 1) * m->leading + rows) *
            blas_type_bytes(m->type);
+}
+
+/* Of what blas_operand_load makes of it. */
+static uint64_t loaded_bytes(const operand_key *key)
+{
+    const blas_matrix *m = &key->matrix;
+    const bool is_expanded = key->form == BLAS_EXPANDED && blas_type_is_complex(m->type);
+    return (uint64_t)(m->count * m->rows * m->columns) * blas_type_bytes(m->type) *
+           (is_expanded ? 2 : 1);
 }
 
 static blas_span span_of(const void *data, size_t bytes)
@@ -131,12 +171,50 @@ static operand *place_find(void)
     return oldest;
 }
 
-/* The operand, without a tensor; null: writes to its memory cannot be noticed. */
+/* Bytes that all operands on the device may take. */
+static uint64_t limit_find(void)
+{
+    if (limit == 0 && wanted_bytes > 0) {
+        limit = wanted_bytes;
+    } else if (limit == 0) {
+        hal_device *device = blas_lane_device();
+        hal_memory_statistics memory;
+        limit = device && hal_device_get_memory(device, &memory) == HAL_OK
+                    ? memory.free_bytes / 100 * wanted_percent + 1
+                    : UINT64_MAX;
+    }
+    return limit;
+}
+
+/* Counts an operand that is about to be loaded. Those that were not used for the longest time leave
+ * the device, until all are within the limit. */
+static void operand_reserve(operand *loaded)
+{
+    loaded->bytes = loaded_bytes(&loaded->key);
+    for (;;) {
+        uint64_t sum = 0;
+        operand *oldest = NULL;
+        for (int i = 0; i < MAX_OPERANDS; i++) {
+            operand *o = &operands[i];
+            sum += o->bytes;
+            if (o != loaded && o->bytes > 0 && (!oldest || o->used < oldest->used)) {
+                oldest = o;
+            }
+        }
+        if (sum <= limit_find() || !oldest) {
+            return;
+        }
+        operand_evict(oldest);
+    }
+}
+
+/* The operand, without a tensor; null: writes to its memory cannot be noticed, or it is too large. */
 static operand *operand_add(const operand_key *key)
 {
     const size_t bytes = stored_bytes(&key->matrix);
     const blas_span memory = span_of(key->matrix.data, bytes);
-    if (bytes < MIN_BYTES || (chosen == POLICY_WATCH && !blas_watch_mark(memory, clear_written))) {
+    if (bytes < MIN_BYTES || loaded_bytes(key) > limit_find() ||
+        (chosen == POLICY_WATCH && !blas_watch_mark(memory, clear_written))) {
         return NULL;
     }
     operand *made = place_find();
@@ -177,6 +255,9 @@ bool blas_resident_find(const blas_matrix *matrix, blas_number scale, blas_form 
     } else {
         found = found ? found : operand_add(&key);
         *ticket = found ? found->ticket : 0;
+        if (found) {
+            operand_reserve(found);
+        }
     }
     pthread_mutex_unlock(&lock);
     return is_loaded;

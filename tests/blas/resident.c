@@ -1,7 +1,9 @@
 /* Operands that stay on the device: whatever writes them between two calls, the second one computes
  * with what is there.
  *
- * HALYARD_BLAS_RESIDENT=watch|told blas_resident   ends with 77 where the kernel cannot tell */
+ * HALYARD_BLAS_RESIDENT=watch|told blas_resident   ends with 77 where the kernel cannot tell
+ * HALYARD_BLAS_RESIDENT=told HALYARD_BLAS_RESIDENT_LIMIT=1 blas_resident limit   what leaves the
+ *                                                  device to make room, of 1 MB */
 #include "watch.h"
 
 #include <fcntl.h>
@@ -320,11 +322,63 @@ static void told(void)
     results();
 }
 
-int main(void)
+/* A symmetric matrix that is larger than the limit. */
+static void too_large(void)
+{
+    enum { LARGE = 400 };
+    static double a[LARGE * LARGE], b[LARGE], c[LARGE];
+    static const int n = LARGE, columns = 1;
+    static const double one = 1, zero = 0;
+    for (int i = 0; i < LARGE; i++) {
+        b[i] = 1;
+    }
+    for (int round = 1; round < 4; round++) {
+        a[0] = round; /* not told */
+        dsymm_("L", "L", &n, &columns, &one, a, &n, b, &n, &zero, c, &n, 1, 1);
+        if (c[0] != round) {
+            printf("a matrix that is larger than the limit stayed\n");
+            failures++;
+        }
+    }
+}
+
+/* As many matrices stay as the limit has room for: those that were used last. Writes that nobody
+ * told show which. Results are right as soon as a matrix has left. */
+static void limited(void)
+{
+    enum { COUNT = 20, ROOM = 1000000 / BYTES };
+    double *all[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        all[i] = map_resident();
+        check(all[0], "the matrix that is used most");
+    }
+    for (int i = 0; i < COUNT; i++) {
+        all[i][i] += 100;
+    }
+    for (int i = COUNT; i > 0; i--) { /* the first one, then from the last one on */
+        const int at = i % COUNT;
+        const bool is_wanted = at == 0 || at > COUNT - (int)ROOM;
+        if ((error_of(all[at]) >= 1) != is_wanted) {
+            printf("matrix %d %s\n", at, is_wanted ? "did not stay" : "stayed");
+            failures++;
+        }
+    }
+    for (int i = 0; i < COUNT; i++) {
+        halyard_blas_written(all[i], BYTES);
+        all[i][5] -= 7;
+        check(all[i], "a matrix that was written after others left");
+        munmap(all[i], BYTES);
+    }
+    too_large();
+}
+
+int main(int argc, char **argv)
 {
     const char *mode = getenv("HALYARD_BLAS_RESIDENT");
     alarm(250);
-    if (mode && strcmp(mode, "told") == 0) {
+    if (argc > 1 && strcmp(argv[1], "limit") == 0) {
+        limited();
+    } else if (mode && strcmp(mode, "told") == 0) {
         told();
     } else if (!mode || strcmp(mode, "watch") != 0) {
         fprintf(stderr, "HALYARD_BLAS_RESIDENT=watch|told blas_resident\n");
