@@ -82,7 +82,7 @@ static void multiply_steps(ops_gemm_emitter *e, hal_ir_value k, uint32_t steps)
 void ops_gemm_emit_direct(ops_gemm_emitter *e)
 {
     hal_ir_builder *b = e->b;
-    uint32_t depth = e->tiles->block_k;
+    uint32_t depth = e->key->in_loops ? 1 : e->tiles->block_k;
     place_lines(e, &e->a, 1);
     place_lines(e, &e->c, e->c.thread > 1);
     hal_ir_value rest = hal_ir_and(b, e->k, hal_ir_u32(b, depth - 1));
@@ -90,8 +90,10 @@ void ops_gemm_emit_direct(ops_gemm_emitter *e)
     hal_ir_value k = hal_ir_for(b, hal_ir_u32(b, 0), whole, hal_ir_u32(b, depth));
     multiply_steps(e, k, depth);
     hal_ir_end(b);
-    k = hal_ir_for(b, whole, e->k, hal_ir_u32(b, 1));
-    multiply_steps(e, k, 1);
-    hal_ir_end(b);
+    if (depth > 1) {
+        k = hal_ir_for(b, whole, e->k, hal_ir_u32(b, 1));
+        multiply_steps(e, k, 1);
+        hal_ir_end(b);
+    }
     ops_gemm_get_sums(e);
 }

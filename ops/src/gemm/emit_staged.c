@@ -361,27 +361,10 @@ static void set_next(pipeline *p, const stream *s, hal_ir_value place, const hal
     }
 }
 
-static void multiply_tiles(pipeline *p)
+/* Multiplies the present tile, whose lines are read one step ahead, and completes the next one. */
+static void multiply_ahead(pipeline *p, hal_ir_value next)
 {
     ops_gemm_emitter *e = p->e;
-    hal_ir_builder *b = e->b;
-    const ops_gemm_tiles *t = e->tiles;
-    hal_ir_value zero = hal_ir_u32(b, 0);
-    for (uint32_t i = 0; i + 1 < t->stages; i++) {
-        begin_tile(p, hal_ir_u32(b, i * t->block_k), hal_ir_u32(b, i));
-    }
-    end_tile(p, zero);
-    open_next(p, &p->a);
-    open_next(p, &p->c);
-    hal_ir_value present = hal_ir_var(b, zero);
-    hal_ir_value ahead = hal_ir_var(b, hal_ir_u32(b, t->stages - 1u));
-
-    hal_ir_value end = e->key->any_turn ? e->any.end : e->k;
-    hal_ir_value k = hal_ir_for(b, zero, end, hal_ir_u32(b, t->block_k));
-    hal_ir_value filled = hal_ir_get(b, ahead), next = next_stage(p, hal_ir_get(b, present));
-    begin_tile(p, ops_gemm_plus(e, k, (t->stages - 1u) * t->block_k), filled);
-    hal_ir_set(b, ahead, next_stage(p, filled));
-    hal_ir_set(b, present, next);
     ops_gemm_get_sums(e);
     hal_ir_value place_a = get_next(p, &p->a), place_c = get_next(p, &p->c);
     for (uint32_t step = 0; step < p->depth; step++) {
@@ -399,6 +382,56 @@ static void multiply_tiles(pipeline *p)
     set_next(p, &p->a, place_a, p->a.lines[p->depth & 1]);
     set_next(p, &p->c, place_c, p->c.lines[p->depth & 1]);
     ops_gemm_set_sums(e);
+}
+
+/* The same in a loop over steps: the text of a general kernel has to compile fast. */
+static void multiply_looped(pipeline *p, hal_ir_value stage, hal_ir_value next)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    hal_ir_value place_a = stage_lines(p, &p->a, stage), place_c = stage_lines(p, &p->c, stage);
+    hal_ir_value step = hal_ir_for(b, hal_ir_u32(b, 0), e->loops.steps, hal_ir_u32(b, 1));
+    ops_gemm_get_sums(e);
+    place_a = hal_ir_add(b, place_a, ops_gemm_times(e, step, p->a.pitch));
+    place_c = hal_ir_add(b, place_c, ops_gemm_times(e, step, p->c.pitch));
+    read_lines(p, &p->a, place_a, 0, p->a.lines[0]);
+    read_lines(p, &p->c, place_c, 0, p->c.lines[0]);
+    multiply_step(p, 0);
+    ops_gemm_set_sums(e);
+    hal_ir_end(b);
+    end_tile(p, next);
+}
+
+static void multiply_tiles(pipeline *p)
+{
+    ops_gemm_emitter *e = p->e;
+    hal_ir_builder *b = e->b;
+    const ops_gemm_tiles *t = e->tiles;
+    const bool is_looped = e->key->in_loops;
+    hal_ir_value zero = hal_ir_u32(b, 0);
+    for (uint32_t i = 0; i + 1 < t->stages; i++) {
+        begin_tile(p, hal_ir_u32(b, i * t->block_k), hal_ir_u32(b, i));
+    }
+    end_tile(p, zero);
+    if (!is_looped) {
+        open_next(p, &p->a);
+        open_next(p, &p->c);
+    }
+    hal_ir_value present = hal_ir_var(b, zero);
+    hal_ir_value ahead = hal_ir_var(b, hal_ir_u32(b, t->stages - 1u));
+
+    hal_ir_value end = is_looped ? e->any.end : e->k;
+    hal_ir_value k = hal_ir_for(b, zero, end, hal_ir_u32(b, t->block_k));
+    hal_ir_value filled = hal_ir_get(b, ahead), stage = hal_ir_get(b, present);
+    hal_ir_value next = next_stage(p, stage);
+    begin_tile(p, ops_gemm_plus(e, k, (t->stages - 1u) * t->block_k), filled);
+    hal_ir_set(b, ahead, next_stage(p, filled));
+    hal_ir_set(b, present, next);
+    if (is_looped) {
+        multiply_looped(p, stage, next);
+    } else {
+        multiply_ahead(p, next);
+    }
     hal_ir_end(b);
 }
 
@@ -502,6 +535,10 @@ void ops_gemm_emit_staged(ops_gemm_emitter *e)
     open_side(&p, &p.c, &e->c, t->block_k * p.a.pitch);
     p.stage_size = t->block_k * (p.a.pitch + p.c.pitch);
     multiply_tiles(&p);
+    if (e->key->in_loops && t->intra_group_split_k == 1) {
+        ops_gemm_emit_looped_rows(e);
+        return;
+    }
     ops_gemm_get_sums(e);
     if (t->intra_group_split_k > 1) {
         sum_slices(&p);

@@ -2,6 +2,8 @@
  * results. */
 #include "emitter.h"
 
+#include <string.h>
+
 /* The index of an element in C. */
 static hal_ir_value c_index(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column)
 {
@@ -85,15 +87,14 @@ static hal_ir_value apply_epilogue(ops_gemm_emitter *e, hal_ir_value value, hal_
     return output;
 }
 
-/* Stores width_c neighbours of a row. kept[i] are the further inputs of column i that all rows
- * share. */
-static void store_strip(ops_gemm_emitter *e, hal_ir_value row, uint32_t row_number,
-                        uint32_t column_number, hal_ir_value (*kept)[OPS_GEMM_MAX_INPUTS])
+/* Stores width_c neighbours of a row from their sums. kept[i] are the further inputs of column i
+ * that all rows share. */
+static void store_strip(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column,
+                        const hal_ir_value *sums, hal_ir_value (*kept)[OPS_GEMM_MAX_INPUTS])
 {
     hal_ir_builder *b = e->b;
     const ops_gemm_kernel_key *key = e->key;
     hal_ir_value values[OPS_MAX_RANK], old = HAL_IR_NONE;
-    hal_ir_value column = ops_gemm_own_line(e, &e->c, column_number);
     hal_ir_value guard = HAL_IR_NONE;
     if (!key->whole) {
         hal_ir_value in_columns = hal_ir_lt(b, column, e->n);
@@ -104,9 +105,8 @@ static void store_strip(ops_gemm_emitter *e, hal_ir_value row, uint32_t row_numb
         old = hal_ir_load_wide(b, key->slots[2], place, 0, key->width_c, guard);
     }
     for (uint32_t i = 0; i < key->width_c; i++) {
-        hal_ir_value value = e->present[row_number * e->c.thread + column_number + i];
         hal_ir_value c = key->width_c == 1 || key->beta_is_zero ? old : hal_ir_extract(b, old, i);
-        value = scaled_sum(e, value, c);
+        hal_ir_value value = scaled_sum(e, sums[i], c);
         values[i] = apply_epilogue(e, value, row, ops_gemm_plus(e, column, i), guard, kept[i]);
     }
     hal_ir_value result = key->width_c == 1 ? values[0] : hal_ir_pack(b, key->width_c, values);
@@ -194,9 +194,46 @@ void ops_gemm_emit_rows(ops_gemm_emitter *e, uint32_t first, uint32_t last)
     for (uint32_t i = first; i < last; i++) {
         hal_ir_value row = ops_gemm_own_line(e, &e->a, i);
         for (uint32_t j = 0; j < e->c.thread; j += e->key->width_c) {
-            store_strip(e, row, i, j, &by_column[j]);
+            store_strip(e, row, ops_gemm_own_line(e, &e->c, j), &e->present[i * e->c.thread + j],
+                        &by_column[j]);
         }
     }
+}
+
+/* The line of the matrix that is line `number` of the work-item, a value. */
+static hal_ir_value line_at(ops_gemm_emitter *e, const ops_gemm_side *s, hal_ir_value number)
+{
+    hal_ir_value strip = ops_gemm_quotient(e, number, s->strip);
+    hal_ir_value line = ops_gemm_times(e, strip, s->lanes * s->strip);
+    line = hal_ir_add(e->b, line, ops_gemm_rest(e, number, s->strip));
+    return hal_ir_add(e->b, ops_gemm_own_line(e, s, 0), line);
+}
+
+/* Moves `count` sums to the places `distance` before theirs. */
+static void shift_sums(ops_gemm_emitter *e, uint32_t distance, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        hal_ir_set(e->b, e->sums[i], hal_ir_get(e->b, e->sums[i + distance]));
+    }
+}
+
+void ops_gemm_emit_looped_rows(ops_gemm_emitter *e)
+{
+    hal_ir_builder *b = e->b;
+    const hal_ir_value zero = hal_ir_u32(b, 0), one = hal_ir_u32(b, 1);
+    const uint32_t width = e->key->width_c, columns = e->c.thread;
+    hal_ir_value sums[OPS_MAX_RANK], kept[OPS_MAX_RANK][OPS_GEMM_MAX_INPUTS];
+    hal_ir_value row = line_at(e, &e->a, hal_ir_for(b, zero, e->loops.rows, one));
+    hal_ir_value strip = hal_ir_for(b, zero, e->loops.strips, one);
+    for (uint32_t i = 0; i < width; i++) {
+        sums[i] = hal_ir_get(b, e->sums[i]);
+    }
+    memset(kept, 0xff, sizeof kept); /* HAL_IR_NONE */
+    store_strip(e, row, line_at(e, &e->c, ops_gemm_times(e, strip, width)), sums, kept);
+    shift_sums(e, width, columns - width);
+    hal_ir_end(b);
+    shift_sums(e, columns, (e->a.thread - 1u) * columns);
+    hal_ir_end(b);
 }
 
 void ops_gemm_fetch_element(ops_gemm_emitter *e, hal_ir_value row, hal_ir_value column,

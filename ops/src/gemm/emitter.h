@@ -34,7 +34,10 @@ typedef struct ops_gemm_emitter {
     hal_ir_value slice; /* of k, that the work-item sums */
     struct {
         hal_ir_value block_m, block_n, width, steps, stride, end, parts, first_pairs, last_pairs;
-    } any;              /* ops_gemm_slices, with tiles.any_slices; `end` with any_turn */
+    } any; /* ops_gemm_slices, with tiles.any_slices; `end` of staged ones in loops */
+    struct {
+        hal_ir_value steps, rows, strips;
+    } loops; /* of key->in_loops: steps of a tile, rows of a work-item, its strips of columns */
     ops_gemm_side a, c; /* A; B, whose lines are the columns of C */
     hal_ir_value c_base, c_row, c_column;
     ops_gemm_digit_values c_place; /* with key->c_digits: of columns */
@@ -86,6 +89,8 @@ void ops_gemm_store_element(ops_gemm_emitter *e, ops_gemm_element *element, hal_
 
 /* Stores the work-item's rows `first` to `last` - 1 from `present`. */
 void ops_gemm_emit_rows(ops_gemm_emitter *e, uint32_t first, uint32_t last);
+/* Stores all rows from `sums`, which it overwrites, in a loop over strips of width_c columns. */
+void ops_gemm_emit_looped_rows(ops_gemm_emitter *e);
 
 void ops_gemm_get_sums(ops_gemm_emitter *e);
 void ops_gemm_set_sums(ops_gemm_emitter *e);

@@ -90,7 +90,12 @@ static void declare_scalars(ops_gemm_emitter *e)
     if (e->tiles->any_slices) {
         declare_slices(e);
     }
-    if (e->key->any_turn) {
+    if (e->key->in_loops) {
+        e->loops.steps = hal_ir_scalar_value(b, "steps", HAL_TYPE_U32);
+        e->loops.rows = hal_ir_scalar_value(b, "rows", HAL_TYPE_U32);
+        e->loops.strips = hal_ir_scalar_value(b, "strips", HAL_TYPE_U32);
+    }
+    if (e->key->in_loops && e->tiles->stages > 0) {
         declare_turn(e);
         e->a.along_k = declare_flag(e, "a_along_k");
         e->c.along_k = declare_flag(e, "b_along_k");
@@ -188,7 +193,11 @@ void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_kernel_key *key)
             declare_sums(&e);
             ops_gemm_emit_direct(&e);
         }
-        ops_gemm_emit_rows(&e, 0, t->thread_m);
+        if (key->in_loops) {
+            ops_gemm_emit_looped_rows(&e);
+        } else {
+            ops_gemm_emit_rows(&e, 0, t->thread_m);
+        }
     }
 }
 
@@ -235,6 +244,15 @@ static void put_matrix(const ops_gemm_kernel_key *key, const ops_gemm_place *p, 
     ops_put_index(block, key->index64, p->column_stride);
 }
 
+/* Scalars, since compilers unroll loops of few iterations. */
+static void put_loops(const ops_gemm_kernel_key *key, ops_block *block)
+{
+    const ops_gemm_tiles *t = &key->tiles;
+    const uint32_t numbers[] = {(uint32_t)t->block_k / t->intra_group_split_k, t->thread_m,
+                                (uint32_t)t->thread_n / key->width_c};
+    put_numbers(block, numbers, 3);
+}
+
 void ops_gemm_put(const ops_gemm_kernel_key *key, const ops_gemm_work *work, ops_block *block)
 {
     ops_put_number(block, key->accumulator, work->alpha);
@@ -248,7 +266,10 @@ void ops_gemm_put(const ops_gemm_kernel_key *key, const ops_gemm_work *work, ops
                                     s->turn,    s->parts,   s->first_pairs, s->last_pairs};
         put_numbers(block, numbers, sizeof numbers / sizeof *numbers);
     }
-    if (key->any_turn) {
+    if (key->in_loops) {
+        put_loops(key, block);
+    }
+    if (key->in_loops && key->tiles.stages > 0) {
         put_numbers(block, (const uint32_t[]){s->turn, s->a_along_k, s->b_along_k}, 3);
     }
     for (uint32_t i = 0; i < 3u + key->input_count; i++) {

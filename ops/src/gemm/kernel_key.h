@@ -56,7 +56,7 @@ typedef struct ops_gemm_kernel_key {
     uint8_t slots[3 + OPS_GEMM_MAX_INPUTS]; /* bindings of A, B, C and the further inputs */
     uint8_t row_step[OPS_GEMM_MAX_INPUTS];  /* OPS_INNER_* of the further inputs */
     uint8_t column_step[OPS_GEMM_MAX_INPUTS];
-    uint8_t any_turn; /* the general staged kernel: zeros fill k up to a multiple of slices.turn */
+    uint8_t in_loops; /* a general kernel whose text has loops instead of copies */
     uint8_t c_digits; /* of the columns of C, in place of their stride; else 0 */
     ops_gemm_quantisation quantisation;
 } ops_gemm_kernel_key;
@@ -70,8 +70,8 @@ typedef struct ops_gemm_place {
 } ops_gemm_place;
 
 /* The scalars of a kernel with tiles.any_slices, whose group has tiles.lanes_n work-items, at most
- * OPS_GEMM_ANY_ITEMS, of OPS_GEMM_ANY_COLUMNS neighbours of tiles.thread_m rows. A kernel with
- * any_turn has `turn` and whether lanes that copy A and B are neighbours along k. */
+ * OPS_GEMM_ANY_ITEMS, of OPS_GEMM_ANY_COLUMNS neighbours of tiles.thread_m rows. A kernel
+ * in_loops that stages has `turn`, and whether lanes that copy A and B are neighbours along k. */
 #define OPS_GEMM_ANY_ITEMS 256u
 #define OPS_GEMM_ANY_COLUMNS 4u
 typedef struct ops_gemm_slices {

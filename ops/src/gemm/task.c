@@ -529,6 +529,13 @@ static bool is_staged(const ops_gemm_tiles *tiles)
     return tiles->stages > 0 && tiles->unroll == 0 && tiles->matrix == 0;
 }
 
+/* Whether the text of a general kernel has loops over steps, rows and columns. */
+static bool is_looped(const hal_device_info *info, const ops_gemm_kernel_key *key)
+{
+    const bool has_vectors = info->item_vector_bytes > 0 && !key->tiles.stages;
+    return is_staged(&key->tiles) || (has_vectors && !key->scale_only && !key->tiles.matrix);
+}
+
 static void operand_generalise(ops_gemm_operand *operand)
 {
     const uint8_t digits = operand->line_digits ? OPS_GEMM_MAX_DIGITS : 0;
@@ -546,7 +553,7 @@ static void complete_general(ops_gemm_task *t)
     const uint32_t most = widest_access(key->type_ab);
     const bool is_wide = key->b.width == most && key->width_c == tiles->strip_n;
     key->whole = 0;
-    if (tiles->any_slices || key->any_turn) {
+    if (tiles->any_slices || is_staged(tiles)) {
         t->work.slices.a_along_k = key->a.k_contiguous;
         t->work.slices.b_along_k = key->b.k_contiguous;
         operand_generalise(&key->b);
@@ -580,9 +587,9 @@ hal_status ops_gemm_task_complete(const ops_context *context, ops_gemm_task *t)
         choose_any_slices(context->info, t);
     } else if (t->is_general) {
         t->work.slices.turn = t->key.tiles.block_k;
-        t->key.any_turn = is_staged(&t->key.tiles);
         ops_gemm_generalise_tiles(context->info, &context->tuning->gemm, t->work.m,
                                   hal_type_size(t->key.type_ab), &t->key.tiles);
+        t->key.in_loops = is_looped(context->info, &t->key);
     }
     choose_operand_widths(t);
     if (t->key.tiles.matrix) {
