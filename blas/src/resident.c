@@ -208,7 +208,7 @@ static void operand_reserve(operand *loaded)
     }
 }
 
-/* The operand, without a tensor; null: writes to its memory cannot be noticed, or it is too large. */
+/* The operand, without a tensor; null: writes to its memory go unnoticed, or it is too large. */
 static operand *operand_add(const operand_key *key)
 {
     const size_t bytes = stored_bytes(&key->matrix);

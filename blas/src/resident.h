@@ -1,4 +1,4 @@
-/* Operands that stay on the device, if HALYARD_BLAS_RESIDENT asks for it, until they are written, or
+/* Operands that stay on the device, if HALYARD_BLAS_RESIDENT asks for it, until they are written or
  * others need the memory that HALYARD_BLAS_RESIDENT_LIMIT gives them.
  * Used by operand.c for what it loads, by run.c and by the model. */
 #ifndef BLAS_SRC_RESIDENT_H
