@@ -109,6 +109,11 @@ hal_ir_value hal_ir_dispatch_name(hal_ir_instrumentation *s)
     return parameter_value(s, HAL_IR_PARAMETER_DISPATCH, 0);
 }
 
+hal_ir_value hal_ir_never(hal_ir_instrumentation *s)
+{
+    return hal_ir_eq(s->b, hal_ir_dispatch_name(s), hal_ir_u32(s->b, HAL_IR_NO_DISPATCH));
+}
+
 hal_ir_value hal_ir_element_count(hal_ir_instrumentation *s, uint32_t memory, hal_type type)
 {
     if (hal_ir_is_shared(s->from, memory)) {
@@ -118,35 +123,7 @@ hal_ir_value hal_ir_element_count(hal_ir_instrumentation *s, uint32_t memory, ha
         s, type == HAL_TYPE_U64 ? HAL_IR_PARAMETER_COUNT_64 : HAL_IR_PARAMETER_COUNT, memory);
 }
 
-/* The sum does not overflow by definition, so it is not computed before its parts are compared. */
-hal_ir_value hal_ir_index_holds(hal_ir_builder *b, hal_ir_value index, int64_t offset,
-                                uint32_t width, hal_ir_value count)
-{
-    const hal_type type = hal_ir_type_of(b, index), plain = hal_ir_type_of(b, count);
-    const bool is_signed = type != plain;
-    hal_ir_value at = is_signed ? hal_ir_bitcast(b, plain, index) : index;
-    hal_ir_value above = HAL_IR_NONE;
-    uint64_t less = width - 1; /* of the elements, at which an access may begin */
-    if (offset < 0 || (is_signed && offset > 0)) {
-        const uint64_t mask = plain == HAL_TYPE_U32 ? UINT32_MAX : UINT64_MAX;
-        at = hal_ir_add(b, at, hal_ir_constant_of(b, plain, (uint64_t)offset & mask));
-        above = hal_ir_le(b, hal_ir_number(b, type, -(double)offset), index);
-    } else {
-        less += (uint64_t)offset;
-    }
-    hal_ir_value end = count;
-    if (less > 0) {
-        const hal_ir_value part = hal_ir_constant_of(b, plain, less);
-        end = hal_ir_sub(b, hal_ir_max(b, count, part), part);
-    }
-    if (is_signed && above == HAL_IR_NONE) {
-        end = hal_ir_min(b, end, hal_ir_number(b, plain, plain == HAL_TYPE_U32 ? 0x1p31 : 0x1p63));
-    }
-    return hal_ir_and_maybe(b, hal_ir_lt(b, at, end), above);
-}
-
-/* The elements of a shadow, as U32. */
-static hal_ir_value shadow_count(hal_ir_instrumentation *s, hal_ir_shadow_kind kind,
+hal_ir_value hal_ir_shadow_count(hal_ir_instrumentation *s, hal_ir_shadow_kind kind,
                                  uint32_t memory)
 {
     return parameter_value(
@@ -162,18 +139,7 @@ hal_ir_value hal_ir_shadow_place(hal_ir_instrumentation *s, uint32_t memory)
 hal_ir_value hal_ir_shadow_exists(hal_ir_instrumentation *s, hal_ir_shadow_kind kind,
                                   uint32_t memory)
 {
-    return hal_ir_ne(s->b, shadow_count(s, kind, memory), hal_ir_u32(s->b, 0));
-}
-
-hal_ir_value hal_ir_shadow_holds(hal_ir_instrumentation *s, hal_ir_shadow_kind kind,
-                                 uint32_t memory, hal_ir_value index, int64_t offset,
-                                 uint32_t width)
-{
-    hal_ir_value count = shadow_count(s, kind, memory);
-    if (hal_type_size(hal_ir_type_of(s->b, index)) == 8) {
-        count = hal_ir_cast(s->b, HAL_TYPE_U64, count);
-    }
-    return hal_ir_index_holds(s->b, index, offset, width, count);
+    return hal_ir_ne(s->b, hal_ir_shadow_count(s, kind, memory), hal_ir_u32(s->b, 0));
 }
 
 hal_ir_value hal_ir_and_maybe(hal_ir_builder *b, hal_ir_value x, hal_ir_value y)
@@ -190,80 +156,4 @@ uint32_t hal_ir_site_add(hal_ir_instrumentation *s, hal_ir_fault fault, uint32_t
     }
     made->sites[made->site_count] = (hal_ir_site){s->index, memory, fault};
     return made->site_count++;
-}
-
-/* Counts a pending fault and describes the first one. */
-static void report_write(hal_ir_instrumentation *s, const hal_ir_pending *report)
-{
-    hal_ir_builder *b = s->b;
-    const hal_ir_memory_id reports = s->from->binding_count;
-    const hal_ir_value one = hal_ir_u32(b, 1), zero = hal_ir_u32(b, 0);
-    const hal_ir_value site = hal_ir_mul(b, report->site, hal_ir_u32(b, HAL_IR_REPORT_WORDS));
-    const hal_ir_value before =
-        hal_ir_atomic(b, HAL_IR_ATOMIC_ADD, reports, site, HAL_IR_NONE, one, HAL_IR_NONE);
-    hal_ir_if(b, hal_ir_eq(b, before, zero));
-    hal_ir_atomic(b, HAL_IR_ATOMIC_ADD, reports, zero, HAL_IR_NONE, one, HAL_IR_NONE);
-    hal_ir_value index_words[2], x_words[2], y_words[2];
-    hal_ir_value_words(b, report->index, index_words);
-    hal_ir_value_words(b, report->x, x_words);
-    hal_ir_value_words(b, report->y, y_words);
-    const hal_ir_value words[12] = {hal_ir_dispatch_name(s),
-                                    hal_ir_id(b, HAL_IR_GROUP_ID, 0),
-                                    hal_ir_id(b, HAL_IR_GROUP_ID, 1),
-                                    hal_ir_id(b, HAL_IR_GROUP_ID, 2),
-                                    hal_ir_item_number(b, s->from->group_size),
-                                    index_words[0],
-                                    index_words[1],
-                                    hal_ir_u32(b, report->record),
-                                    x_words[0],
-                                    x_words[1],
-                                    y_words[0],
-                                    y_words[1]};
-    for (uint32_t i = 0; i < 3; i++) {
-        hal_ir_store_wide(b, reports, site, (int32_t)(4 + 4 * i), HAL_IR_NONE,
-                          hal_ir_pack(b, 4, words + 4 * i));
-    }
-    hal_ir_end(b);
-}
-
-void hal_ir_reports_end(hal_ir_instrumentation *s)
-{
-    hal_ir_builder *b = s->b;
-    const uint32_t count = s->pending_count;
-    s->pending_count = 0;
-    if (count == 0) {
-        return;
-    }
-    hal_ir_value any = s->pending[0].wrong;
-    for (uint32_t i = 1; i < count; i++) {
-        any = hal_ir_or(b, any, s->pending[i].wrong);
-    }
-    hal_ir_if(b, any);
-    for (uint32_t i = 0; i < count; i++) {
-        if (count > 1) {
-            hal_ir_if(b, s->pending[i].wrong);
-        }
-        report_write(s, &s->pending[i]);
-        if (count > 1) {
-            hal_ir_end(b);
-        }
-    }
-    hal_ir_end(b);
-}
-
-void hal_ir_report_at(hal_ir_instrumentation *s, hal_ir_value number, hal_ir_value wrong,
-                      hal_ir_value index, hal_ir_value x, hal_ir_value y)
-{
-    if (s->pending_count == HAL_IR_MAX_PENDING) {
-        hal_ir_reports_end(s);
-    }
-    s->pending[s->pending_count++] = (hal_ir_pending){
-        .site = number, .wrong = wrong, .index = index, .x = x, .y = y, .record = s->index};
-}
-
-void hal_ir_report_fault(hal_ir_instrumentation *s, hal_ir_fault fault, hal_ir_value wrong,
-                         uint32_t memory, hal_ir_value index, hal_ir_value x, hal_ir_value y)
-{
-    const uint32_t number = hal_ir_site_add(s, fault, memory) + 1;
-    hal_ir_report_at(s, hal_ir_u32(s->b, number), wrong, index, x, y);
 }

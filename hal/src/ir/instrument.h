@@ -56,7 +56,7 @@ typedef struct hal_ir_report {
     uint32_t group[3];
     uint32_t item;     /* in the group, counted x first, then y, then z */
     uint32_t index[2]; /* or HAL_IR_ORIGIN_*, of a NaN */
-    uint32_t record;   /* that reports */
+    uint32_t record;   /* that reports a NaN */
     uint32_t values[2][2];
 } hal_ir_report;
 
@@ -133,14 +133,17 @@ const char *hal_ir_fault_text(hal_ir_fault fault);
 
 /* ---- For passes ---- */
 
-enum { HAL_IR_PASSES = 5, HAL_IR_FACTS = 7, HAL_IR_MAX_PENDING = 16 };
+enum { HAL_IR_PASSES = 5, HAL_IR_FACTS = 7, HAL_IR_MAX_PENDING = 16, HAL_IR_MAX_ENDS = 32 };
 
 /* A check whose report is still to be written. */
 typedef struct hal_ir_pending {
-    hal_ir_value site; /* its number and 1 */
-    hal_ir_value wrong;
+    uint32_t number;          /* of the site, and 1; 0: in `site` */
+    hal_ir_value site;        /* the same */
+    hal_ir_value condition;   /* that it is wrong; is_right: that it is right */
+    hal_ir_value guard;       /* is_right: where that matters; NONE: always */
     hal_ir_value index, x, y; /* NONE: has none */
-    uint32_t record;          /* of `from` that reports */
+    uint32_t record;          /* of `from` that reports a NaN; else 0 */
+    bool is_right;
 } hal_ir_pending;
 
 /* A check of an index whose range is known. */
@@ -150,6 +153,22 @@ typedef struct hal_ir_index_check {
     hal_ir_value guard; /* NONE: always */
     hal_ir_value fits;  /* whether the range is one of the index's type */
 } hal_ir_index_check;
+
+/* What counts the elements that an index may name: those of a memory, or of a shadow. */
+typedef enum hal_ir_count_kind {
+    HAL_IR_COUNT_ELEMENTS,
+    HAL_IR_COUNT_WRITTEN,
+    HAL_IR_COUNT_ACCESSED
+} hal_ir_count_kind;
+
+/* What indices of a memory are compared with, see instrument_index.c. */
+typedef struct hal_ir_index_end {
+    hal_ir_count_kind kind;
+    uint32_t memory; /* of `from` */
+    bool is_wide;    /* of U64, else of U32 */
+    uint64_t less, most;
+    hal_ir_value value;
+} hal_ir_index_end;
 
 typedef struct hal_ir_instrumentation {
     hal_ir_rewrite rewrite;
@@ -169,10 +188,12 @@ typedef struct hal_ir_instrumentation {
     /* Reports of the present block. One branch for all of them keeps the block in one piece. */
     hal_ir_pending pending[HAL_IR_MAX_PENDING];
     uint32_t pending_count;
+    hal_ir_index_end ends[HAL_IR_MAX_ENDS];
+    uint32_t end_count;
     hal_ir_index_check index_checks[HAL_IR_MAX_PENDING]; /* of the present block */
     uint32_t index_check_count;
     uint8_t *chosen; /* whether a record's result is used, and only as what a SELECT chooses */
-    /* For each pass HAL_IR_FACTS values for each record of `from`, and HAL_IR_MAX_SHARED + 2 more;
+    /* For each pass HAL_IR_FACTS values for each record of `from`, and HAL_IR_MAX_SHARED + 4 more;
      * NONE first. */
     hal_ir_value *facts[HAL_IR_PASSES];
 } hal_ir_instrumentation;
@@ -196,6 +217,9 @@ extern const hal_ir_pass hal_ir_pass_bounds, hal_ir_pass_math, hal_ir_pass_nan, 
 #define HAL_IR_NO_DISPATCH UINT32_MAX
 hal_ir_value hal_ir_dispatch_name(hal_ir_instrumentation *s);
 
+/* False, which no compiler knows. */
+hal_ir_value hal_ir_never(hal_ir_instrumentation *s);
+
 /* The elements of memory `memory` of `from`, as U32 (at most UINT32_MAX) or U64. */
 hal_ir_value hal_ir_element_count(hal_ir_instrumentation *s, uint32_t memory, hal_type type);
 
@@ -204,10 +228,16 @@ hal_ir_value hal_ir_element_count(hal_ir_instrumentation *s, uint32_t memory, ha
  * where no shared memory is left. Returns whether there is any. */
 bool hal_ir_shadow_shared(hal_ir_instrumentation *s, const char *what, hal_ir_memory_id *words);
 
-/* Whether elements index + offset to index + offset + width - 1 are below `count`, of U32 or U64 as
- * the index is wide. */
-hal_ir_value hal_ir_index_holds(hal_ir_builder *b, hal_ir_value index, int64_t offset,
-                                uint32_t width, hal_ir_value count);
+/* Whether a memory has elements index + offset to index + offset + width - 1, or its shadow. */
+hal_ir_value hal_ir_index_holds(hal_ir_instrumentation *s, hal_ir_count_kind kind, uint32_t memory,
+                                hal_ir_value index, int64_t offset, uint32_t width);
+
+/* Computes what indices are compared with. Called before the first record. */
+void hal_ir_index_ends_make(hal_ir_instrumentation *s, uint32_t checks);
+
+/* The elements of a shadow, U32. */
+hal_ir_value hal_ir_shadow_count(hal_ir_instrumentation *s, hal_ir_shadow_kind kind,
+                                 uint32_t memory);
 
 /* Whether a binding has a shadow in this dispatch; the same for all work-items. */
 hal_ir_value hal_ir_shadow_exists(hal_ir_instrumentation *s, hal_ir_shadow_kind kind,
@@ -215,11 +245,6 @@ hal_ir_value hal_ir_shadow_exists(hal_ir_instrumentation *s, hal_ir_shadow_kind 
 
 /* The first word of a binding in ACCESSED, U32. */
 hal_ir_value hal_ir_shadow_place(hal_ir_instrumentation *s, uint32_t memory);
-
-/* Whether a shadow has the elements that the present record accesses in `memory` at `index`. */
-hal_ir_value hal_ir_shadow_holds(hal_ir_instrumentation *s, hal_ir_shadow_kind kind,
-                                 uint32_t memory, hal_ir_value index, int64_t offset,
-                                 uint32_t width);
 
 /* `x` and, where it is not NONE, `y`. */
 hal_ir_value hal_ir_and_maybe(hal_ir_builder *b, hal_ir_value x, hal_ir_value y);
@@ -230,14 +255,22 @@ uint32_t hal_ir_site_add(hal_ir_instrumentation *s, hal_ir_fault fault, uint32_t
 /* Writes the reports of the present block. Called before a block begins or ends. */
 void hal_ir_reports_end(hal_ir_instrumentation *s);
 
-/* Counts a fault of a site, by its number and 1, where `wrong` is true; written by
- * hal_ir_reports_end. */
-void hal_ir_report_at(hal_ir_instrumentation *s, hal_ir_value site, hal_ir_value wrong,
+/* Counts a fault of a site where `wrong` is true; written by hal_ir_reports_end. */
+void hal_ir_report_at(hal_ir_instrumentation *s, uint32_t site, hal_ir_value wrong,
+                      hal_ir_value index, hal_ir_value x, hal_ir_value y);
+
+/* The same of a site that a value names, by its number and 1; names the present record too. */
+void hal_ir_report_of(hal_ir_instrumentation *s, hal_ir_value site, hal_ir_value wrong,
                       hal_ir_value index, hal_ir_value x, hal_ir_value y);
 
 /* Counts a fault of the present record where `wrong` is true. `memory`: of `from`, or NONE. `index`
  * is an integer; `x` and `y` are scalars; each may be NONE. */
 void hal_ir_report_fault(hal_ir_instrumentation *s, hal_ir_fault fault, hal_ir_value wrong,
                          uint32_t memory, hal_ir_value index, hal_ir_value x, hal_ir_value y);
+
+/* Counts a fault of the present record where `guard`, which may be NONE, is true and `right` is
+ * not. */
+void hal_ir_report_unless(hal_ir_instrumentation *s, hal_ir_fault fault, hal_ir_value right,
+                          hal_ir_value guard, uint32_t memory, hal_ir_value index, hal_ir_value x);
 
 #endif

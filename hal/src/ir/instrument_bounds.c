@@ -6,8 +6,9 @@
 static hal_ir_value alignment_holds(hal_ir_builder *b, hal_ir_value index, int64_t offset,
                                     uint32_t width)
 {
+    const uint32_t more = (uint32_t)offset & (width - 1);
     const hal_ir_value low = hal_ir_cast(b, HAL_TYPE_U32, index);
-    const hal_ir_value first = hal_ir_add(b, low, hal_ir_u32(b, (uint32_t)offset));
+    const hal_ir_value first = more > 0 ? hal_ir_add(b, low, hal_ir_u32(b, more)) : low;
     return hal_ir_eq(b, hal_ir_and(b, first, hal_ir_u32(b, width - 1)), hal_ir_u32(b, 0));
 }
 
@@ -35,17 +36,13 @@ static hal_ir_value bounds_check(hal_ir_instrumentation *s, hal_ir_fault fault, 
         return HAL_IR_NONE;
     }
     const hal_ir_value index = s->rewrite.values[old_index];
-    const bool is_wide = hal_type_size(hal_ir_type_of(b, index)) == 8;
-    const hal_ir_value count =
-        hal_ir_element_count(s, memory, is_wide ? HAL_TYPE_U64 : HAL_TYPE_U32);
-    hal_ir_value right = hal_ir_index_holds(b, index, offset, width, count);
+    hal_ir_value right = hal_ir_index_holds(s, HAL_IR_COUNT_ELEMENTS, memory, index, offset, width);
     if (width > 1) {
         right = hal_ir_and(b, right, alignment_holds(b, index, offset, width));
     }
     const hal_ir_value stored =
         s->record.opcode == HAL_IR_STORE && width == 1 ? s->record.c : HAL_IR_NONE;
-    hal_ir_report_fault(s, fault, hal_ir_and_maybe(b, hal_ir_not(b, right), s->record.b), memory,
-                        index, stored, HAL_IR_NONE);
+    hal_ir_report_unless(s, fault, right, s->record.b, memory, index, stored);
     return right;
 }
 

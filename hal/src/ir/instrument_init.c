@@ -46,7 +46,7 @@ static hal_ir_value elements_missing(hal_ir_instrumentation *s, const hal_ir_val
     hal_ir_value guard = s->record.b;
     if (words.is_binding) {
         guard = hal_ir_and_maybe(
-            b, hal_ir_shadow_holds(s, HAL_IR_SHADOW_WRITTEN, memory, index, offset, width), guard);
+            b, hal_ir_index_holds(s, HAL_IR_COUNT_WRITTEN, memory, index, offset, width), guard);
     }
     const hal_ir_value loaded = hal_ir_load_wide(b, words.memory, index, offset, width, guard);
     hal_ir_value all = width == 1 ? loaded : hal_ir_extract(b, loaded, 0);
@@ -67,7 +67,7 @@ static void elements_note(hal_ir_instrumentation *s, const hal_ir_value *facts, 
     }
     if (words.is_binding) {
         guard = hal_ir_and_maybe(
-            b, hal_ir_shadow_holds(s, HAL_IR_SHADOW_WRITTEN, memory, s->record.a, offset, width),
+            b, hal_ir_index_holds(s, HAL_IR_COUNT_WRITTEN, memory, s->record.a, offset, width),
             guard);
     }
     const hal_ir_value each[8] = {words.one, words.one, words.one, words.one,

@@ -142,7 +142,7 @@ static hal_status instrumentation_begin(hal_ir_instrumentation *s, const hal_ir_
     s->b = s->rewrite.to;
     HAL_TRY(chosen_find(s));
     const size_t bytes =
-        ((size_t)from->record_count * HAL_IR_FACTS + HAL_IR_MAX_SHARED + 2) * sizeof *s->present;
+        ((size_t)from->record_count * HAL_IR_FACTS + HAL_IR_MAX_SHARED + 4) * sizeof *s->present;
     s->present = malloc(bytes);
     if (!s->present) {
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "sanitize: no host memory");
@@ -161,6 +161,7 @@ static hal_status instrumentation_begin(hal_ir_instrumentation *s, const hal_ir_
         s->shared_bytes = (s->shared_bytes + 15) & ~UINT64_C(15);
         s->shared_bytes += (uint64_t)size * from->memories[i].count;
     }
+    hal_ir_index_ends_make(s, checks);
     for (uint32_t i = 0; i < HAL_IR_PASSES; i++) {
         if (s->facts[i] && passes[i]->begin) {
             passes[i]->begin(s, s->facts[i]);

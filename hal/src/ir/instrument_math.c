@@ -129,8 +129,8 @@ static void index_report(hal_ir_instrumentation *s, const hal_ir_index_check *ch
     hal_ir_builder *b = s->b;
     const hal_ir_value index = s->rewrite.values[check->index];
     const hal_ir_value differs = hal_ir_ne(b, exact, hal_ir_cast(b, HAL_TYPE_I64, index));
-    hal_ir_report_at(s, hal_ir_u32(b, check->site + 1), hal_ir_and_maybe(b, differs, check->guard),
-                     index, exact, HAL_IR_NONE);
+    hal_ir_report_at(s, check->site, hal_ir_and_maybe(b, differs, check->guard), index, exact,
+                     HAL_IR_NONE);
 }
 
 /* The exact value of an index and of what it is computed from, in the present block. */

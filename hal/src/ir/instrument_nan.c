@@ -339,7 +339,7 @@ static void origin_report(hal_ir_instrumentation *s, const hal_ir_value *facts)
     if (all.word != HAL_IR_NONE) {
         const hal_ir_value wrong = hal_ir_ne(b, all.word, hal_ir_u32(b, 0));
         const hal_ir_value site = hal_ir_and(b, all.word, hal_ir_u32(b, HAL_IR_ORIGIN_SITE));
-        hal_ir_report_at(s, site, hal_ir_and_maybe(b, wrong, s->record.b), all.word, all.x, all.y);
+        hal_ir_report_of(s, site, hal_ir_and_maybe(b, wrong, s->record.b), all.word, all.x, all.y);
     }
 }
 

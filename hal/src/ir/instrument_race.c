@@ -64,8 +64,7 @@ static hal_ir_value word_note(hal_ir_instrumentation *s, hal_ir_memory_id words,
 {
     hal_ir_builder *b = s->b;
     const hal_type type = hal_ir_type_of(b, index);
-    const hal_ir_value never =
-        hal_ir_eq(b, hal_ir_dispatch_name(s), hal_ir_u32(b, HAL_IR_NO_DISPATCH));
+    const hal_ir_value never = hal_ir_never(s);
     const hal_ir_value again = hal_ir_add(
         b, index,
         hal_ir_select(b, never, hal_ir_constant_of(b, type, 1), hal_ir_constant_of(b, type, 0)));
@@ -383,8 +382,7 @@ static void binding_check(hal_ir_instrumentation *s, const hal_ir_value *facts, 
     hal_ir_reports_end(s);
     hal_ir_if(b, hal_ir_shadow_exists(s, HAL_IR_SHADOW_ACCESSED, memory));
     const hal_ir_value guard = hal_ir_and_maybe(
-        b, hal_ir_shadow_holds(s, HAL_IR_SHADOW_ACCESSED, memory, index, offset, width),
-        s->record.b);
+        b, hal_ir_index_holds(s, HAL_IR_COUNT_ACCESSED, memory, index, offset, width), s->record.b);
     hal_ir_value race = HAL_IR_NONE, before = HAL_IR_NONE;
     for (uint32_t i = 0; i < width; i++) {
         hal_ir_value one;

@@ -246,14 +246,16 @@ void hal_ir_value_words(hal_ir_builder *b, hal_ir_value value, hal_ir_value word
 
 hal_ir_value hal_ir_item_number(hal_ir_builder *b, const uint32_t group_size[3])
 {
-    hal_ir_value item = hal_ir_u32(b, 0);
+    hal_ir_value item = HAL_IR_NONE;
     for (uint32_t i = 3; i-- > 0;) {
         if (group_size[i] > 1) {
-            item = hal_ir_add(b, hal_ir_mul(b, item, hal_ir_u32(b, group_size[i])),
-                              hal_ir_id(b, HAL_IR_LOCAL_ID, i));
+            const hal_ir_value id = hal_ir_id(b, HAL_IR_LOCAL_ID, i);
+            item = item == HAL_IR_NONE
+                       ? id
+                       : hal_ir_add(b, hal_ir_mul(b, item, hal_ir_u32(b, group_size[i])), id);
         }
     }
-    return item;
+    return item == HAL_IR_NONE ? hal_ir_u32(b, 0) : item;
 }
 
 /* The sign of a NaN has no meaning. */
