@@ -254,6 +254,23 @@ static void few_bindings(wrap_table *table)
     table->enumerate = enumerate_few_bindings;
 }
 
+/* ---- A device on a card, for which hal makes other kernels ---- */
+
+static hal_status enumerate_discrete(hal_plugin_instance *instance, hal_device_info *infos,
+                                     uint32_t capacity, uint32_t *count)
+{
+    const hal_status status = wrap_inside()->enumerate(instance, infos, capacity, count);
+    if (status == HAL_OK && capacity > 0) {
+        infos[0].kind = HAL_DEVICE_DISCRETE;
+    }
+    return status;
+}
+
+static void discrete(wrap_table *table)
+{
+    table->enumerate = enumerate_discrete;
+}
+
 /* ---- Copies of the host ---- */
 
 static void copy_short(hal_plugin_device *device, void *target, const void *source, uint64_t bytes)
@@ -272,6 +289,7 @@ const mutant mutants_memory[] = {{.name = "leak_large", .table = leak_large},
                                  {.name = "claim_shared", .table = claim_shared},
                                  {.name = "kept_kernels", .table = keep_kernels},
                                  {.name = "few_bindings", .table = few_bindings},
+                                 {.name = "discrete", .table = discrete},
                                  {.name = "leak_batch", .table = leak_batch},
                                  {.name = "leak_kernel", .table = leak_kernel},
                                  {.name = "host_copy_short", .table = host_copy_short},

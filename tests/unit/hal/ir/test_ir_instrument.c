@@ -63,8 +63,8 @@ TEST(reports_of_a_block_share_their_code)
     }
 }
 
-/* Records that one more load adds for bounds: two for the guard and the branch, the rest in the code
- * that writes the report. Most is written once, and what is compared with is computed once. */
+/* Records that one more load adds for bounds: four where it is right, the others in the code that
+ * writes the report, most of which there is once, as there is what indices are compared with. */
 TEST(one_more_access_adds_few_records)
 {
     static const char *const loads[] = {"%%v%u = load f32 x[%%i%u] if %%in\n",
