@@ -44,6 +44,9 @@ void ops_row_any_declare(ops_row_emitter *e)
     e->any.pairs = values[6];
     e->any.halves = values[7];
     e->any.subgroups = values[8];
+    const hal_ir_value one = hal_ir_u32(e->b, 1), chunk = hal_ir_shl(e->b, one, e->any.width);
+    e->any.mask = hal_ir_sub(e->b, chunk, one);
+    e->any.jump = hal_ir_sub(e->b, hal_ir_shl(e->b, chunk, e->any.along), e->any.mask);
     find_lane(e);
 }
 
@@ -58,48 +61,68 @@ static hal_ir_value place_of(ops_row_emitter *e, hal_ir_value n)
     return hal_ir_add(b, e->start, place);
 }
 
+/* The place of the element `n`, from that of the one before. */
+static hal_ir_value place_after(ops_row_emitter *e, hal_ir_value before, hal_ir_value n)
+{
+    hal_ir_builder *b = e->b;
+    const hal_ir_value in_chunk = hal_ir_and(b, n, e->any.mask);
+    const hal_ir_value begins = hal_ir_eq(b, in_chunk, hal_ir_u32(b, 0));
+    return hal_ir_add(b, before, hal_ir_select(b, begins, e->any.jump, hal_ir_u32(b, 1)));
+}
+
 /* The work-item's elements from number `from` to `to`, one for each chain at a time. */
 static void emit_elements(ops_row_emitter *e, uint32_t phase, const uint8_t *needed,
                           hal_ir_value from, hal_ir_value to)
 {
     hal_ir_builder *b = e->b;
     const uint32_t chains = e->pass->group.chains;
-    hal_ir_value n = hal_ir_for(b, from, to, hal_ir_u32(b, chains));
+    hal_ir_value n = hal_ir_for(b, from, to, hal_ir_u32(b, chains)), place = HAL_IR_NONE;
     for (uint32_t i = 0; i < chains; i++) {
         ops_row_batch batch = {.chunks = 1, .slot = i};
-        batch.first = place_of(e, i == 0 ? n : hal_ir_add(b, n, hal_ir_u32(b, i)));
+        place = i == 0 ? place_of(e, n) : place_after(e, place, hal_ir_add(b, n, hal_ir_u32(b, i)));
+        batch.first = place;
         batch.inside[0] = hal_ir_lt(b, batch.first, e->end);
         ops_row_emit_batch(e, phase, needed, &batch);
     }
     hal_ir_end(b);
 }
 
-/* Nested sums are emptied after each block of whole steps; what is left of the last step is added
- * at the end, as in the special kernel. */
+/* Whether a phase has nested sums: they are emptied after each block of whole steps, and what is
+ * left of the last step is added at the end, as in the special kernel. */
+static bool has_nested(const ops_row_emitter *e, uint32_t phase)
+{
+    bool is_nested = false;
+    for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
+        is_nested |= ops_row_is_reduced_in(e, v, phase) && ops_row_is_nested(e, v);
+    }
+    return is_nested;
+}
+
+/* The turn after the last block takes what is left, so that the text has the elements once. */
 void ops_row_any_loop(ops_row_emitter *e, uint32_t phase, const uint8_t *needed)
 {
     hal_ir_builder *b = e->b;
-    const hal_ir_value zero = hal_ir_u32(b, 0), one = hal_ir_u32(b, 1);
+    const hal_ir_value zero = hal_ir_u32(b, 0), one = hal_ir_u32(b, 1), block = e->any.block;
     const hal_ir_value count = hal_ir_sub(b, e->end, e->start);
     const hal_ir_value chunk = hal_ir_add(b, e->any.along, e->any.width);
     hal_ir_value all = hal_ir_sub(b, hal_ir_shl(b, one, chunk), one);
     all = hal_ir_shr(b, hal_ir_add(b, count, all), chunk);
     all = hal_ir_shl(b, all, e->any.width);
-    bool is_nested = false;
-    for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
-        is_nested |= ops_row_is_reduced_in(e, v, phase) && ops_row_is_nested(e, v);
-    }
-    if (!is_nested) {
+    if (!has_nested(e, phase)) {
         emit_elements(e, phase, needed, zero, all);
         return;
     }
     const hal_ir_value step = hal_ir_add(b, e->any.along, e->any.turn);
     const hal_ir_value whole = hal_ir_shl(b, hal_ir_shr(b, count, step), e->any.turn);
-    hal_ir_value from = hal_ir_for(b, zero, whole, e->any.block);
-    emit_elements(e, phase, needed, from, hal_ir_min(b, hal_ir_add(b, from, e->any.block), whole));
+    const hal_ir_value turn = hal_ir_for(b, zero, hal_ir_add(b, whole, block), block);
+    const hal_ir_value is_block = hal_ir_lt(b, turn, whole);
+    const hal_ir_value to = hal_ir_min(b, hal_ir_add(b, turn, block), whole);
+    emit_elements(e, phase, needed, hal_ir_min(b, turn, whole),
+                  hal_ir_select(b, is_block, to, all));
+    hal_ir_if(b, is_block);
     ops_row_flush_chains(e, phase);
     hal_ir_end(b);
-    emit_elements(e, phase, needed, whole, all);
+    hal_ir_end(b);
 }
 
 static void state_store(ops_row_emitter *e, uint32_t kind, ops_fold_memory shared,
@@ -132,15 +155,23 @@ static void fold_at(ops_row_emitter *e, uint32_t kind, ops_fold_memory shared,
     hal_ir_barrier(e->b);
 }
 
-/* The upper half of the work-items along the axis into the lower one, at each level. */
-static void fold_halves(ops_row_emitter *e, uint32_t kind, ops_fold_memory shared)
+/* Neighbours pairwise at each level of a subgroup; without subgroups, the upper half of the
+ * work-items along the axis into the lower one. */
+static void fold_levels(ops_row_emitter *e, uint32_t kind, ops_fold_memory shared)
 {
     hal_ir_builder *b = e->b;
     const hal_ir_value zero = hal_ir_u32(b, 0), one = hal_ir_u32(b, 1);
-    const hal_ir_value level = hal_ir_for(b, zero, e->any.halves, one);
-    const hal_ir_value distance =
-        hal_ir_shl(b, one, hal_ir_sub(b, hal_ir_sub(b, e->any.halves, level), one));
-    fold_at(e, kind, shared, distance, hal_ir_lt(b, e->lane.q, distance));
+    const hal_ir_value by_pairs = hal_ir_lt(b, zero, e->any.pairs);
+    const hal_ir_value levels = hal_ir_add(b, e->any.pairs, e->any.halves);
+    const hal_ir_value level = hal_ir_for(b, zero, levels, one);
+    const hal_ir_value left = hal_ir_sub(b, hal_ir_sub(b, levels, level), one);
+    const hal_ir_value distance = hal_ir_shl(b, one, hal_ir_select(b, by_pairs, level, left));
+    const hal_ir_value rest = hal_ir_sub(b, hal_ir_add(b, distance, distance), one);
+    const hal_ir_value is_first = hal_ir_eq(b, hal_ir_and(b, e->lane.q, rest), zero);
+    const hal_ir_value is_lower = hal_ir_lt(b, e->lane.q, distance);
+    const hal_ir_value guard = hal_ir_or(b, hal_ir_and(b, by_pairs, is_first),
+                                         hal_ir_and(b, hal_ir_not(b, by_pairs), is_lower));
+    fold_at(e, kind, shared, distance, guard);
     hal_ir_end(b);
 }
 
@@ -171,7 +202,7 @@ static ops_state fold_strided(ops_row_emitter *e, uint32_t kind, ops_fold_memory
     return states[0];
 }
 
-/* The same as fold_halves with few barriers and no loop: each work-item has several levels. */
+/* The halves of fold_levels with few barriers and no loop: each work-item has several levels. */
 static ops_state fold_straight(ops_row_emitter *e, uint32_t kind, ops_fold_memory shared)
 {
     hal_ir_builder *b = e->b;
@@ -195,18 +226,13 @@ ops_state ops_row_any_fold(ops_row_emitter *e, uint32_t kind, ops_state state,
                            ops_fold_memory shared)
 {
     hal_ir_builder *b = e->b;
-    const hal_ir_value zero = hal_ir_u32(b, 0), one = hal_ir_u32(b, 1);
+    const hal_ir_value one = hal_ir_u32(b, 1);
     state_store(e, kind, shared, HAL_IR_NONE, state);
     hal_ir_barrier(b);
     if (e->pass->form.any == OPS_ROW_ANY_STRAIGHT) {
         return fold_straight(e, kind, shared);
     }
-    hal_ir_value level = hal_ir_for(b, zero, e->any.pairs, one);
-    hal_ir_value distance = hal_ir_shl(b, one, level);
-    hal_ir_value rest = hal_ir_sub(b, hal_ir_add(b, distance, distance), one);
-    fold_at(e, kind, shared, distance, hal_ir_eq(b, hal_ir_and(b, e->lane.q, rest), zero));
-    hal_ir_end(b);
-    fold_halves(e, kind, shared);
+    fold_levels(e, kind, shared);
     const hal_ir_value first = hal_ir_shl(b, e->lane.p, e->any.along);
     state = state_load(e, kind, shared, first, HAL_IR_NONE);
     ops_state sum = {hal_ir_var(b, state.value), HAL_IR_NONE};

@@ -38,7 +38,9 @@ struct ops_row_emitter {
     hal_ir_memory_id cache[OPS_MAX_VIEWS]; /* of cached inputs: their elements */
     struct {
         hal_ir_value along, width, q, p, turn, block, pairs, halves, subgroups;
-    } any; /* ops_row_any */
+        hal_ir_value mask,
+            jump; /* elements of a chunk less one; from its last element to the next */
+    } any;        /* ops_row_any */
 };
 
 /* The operands of a step; whether it is a reduction, whether the loop of a phase computes it, its
