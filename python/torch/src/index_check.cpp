@@ -13,8 +13,7 @@ void require_indices(const Array &indices, int64_t device_index, int64_t length,
     }
     const Array outside =
         either(less(indices, (double)low), greater_equal(indices, (double)length));
-    Array failed =
-        reduce(OPS_REDUCE_MAX, flatten(cast(outside, HAL_TYPE_I32)), 0, false);
+    Array failed = reduce(OPS_REDUCE_MAX, flatten(cast(outside, HAL_TYPE_I32)), 0, false);
     if (device.failed_index) {
         failed = maximum(Array(std::exchange(device.failed_index, nullptr)), failed);
     }

@@ -26,9 +26,9 @@ std::vector<int64_t> memory(int64_t device)
     Lock lock;
     hal_memory_statistics bytes;
     check(hal_device_get_memory(device_at(device).device, &bytes));
-    return {(int64_t)bytes.total_bytes, (int64_t)bytes.free_bytes, (int64_t)bytes.in_use_bytes,
-            (int64_t)bytes.pooled_bytes, (int64_t)bytes.allocation_count,
-            (int64_t)bytes.copied_bytes};
+    return {(int64_t)bytes.total_bytes,      (int64_t)bytes.free_bytes,
+            (int64_t)bytes.in_use_bytes,     (int64_t)bytes.pooled_bytes,
+            (int64_t)bytes.allocation_count, (int64_t)bytes.copied_bytes};
 }
 
 void empty_cache(int64_t device)

@@ -193,7 +193,7 @@ Results log_gamma(const Call &c)
 
 Array digamma_of(const Array &x)
 {
-    static constexpr double terms[] = {1.0 / 12, -691.0 / 32760, 1.0 / 132, -1.0 / 240,
+    static constexpr double terms[] = {1.0 / 12,  -691.0 / 32760, 1.0 / 132, -1.0 / 240,
                                        1.0 / 252, -1.0 / 120,     1.0 / 12};
     const Array is_negative = less(x, 0);
     Array z = where(is_negative, 1 - x, x), sum = scalar_like(x, 0);
@@ -235,9 +235,8 @@ double read_extreme(ops_reduction reduction, const Array &x)
 // sum 1 / (q + k)^s by the Euler-Maclaurin formula after the terms below 9.
 Array zeta_of(const Array &s, const Array &q)
 {
-    static constexpr double terms[] = {1.0 / 12,           -1.0 / 720,
-                                       1.0 / 30240,        -1.0 / 1209600,
-                                       1.0 / 47900160,     -691.0 / 1307674368000.0,
+    static constexpr double terms[] = {1.0 / 12,           -1.0 / 720,     1.0 / 30240,
+                                       -1.0 / 1209600,     1.0 / 47900160, -691.0 / 1307674368000.0,
                                        1.0 / 74724249600.0};
     constexpr double MOST = 256;
     const double least = read_extreme(OPS_REDUCE_MIN, q);
@@ -328,8 +327,7 @@ Array of_positive(const Array &x, const Array &value, double at_zero)
 Results bessel_y0(const Call &c)
 {
     const Array x = c[0];
-    const Array near =
-        expansion(Y0_TO_8, within_square(x, 8)) + log_of(x) * small_j0(x) * (2 / PI);
+    const Array near = expansion(Y0_TO_8, within_square(x, 8)) + log_of(x) * small_j0(x) * (2 / PI);
     const Array far = bessel_wave(x, PI / 4, P0_FROM_8, Q0_FROM_8, true);
     const Array value = zero_at_infinity(x, where(less(x, 8), near, far));
     return {of_positive(x, value, -INFINITE)};
@@ -338,8 +336,8 @@ Results bessel_y0(const Call &c)
 Results bessel_y1(const Call &c)
 {
     const Array x = c[0];
-    const Array near = x * expansion(Y1_TO_8, within_square(x, 8)) +
-                       (log_of(x) * small_j1(x) - 1 / x) * (2 / PI);
+    const Array near =
+        x * expansion(Y1_TO_8, within_square(x, 8)) + (log_of(x) * small_j1(x) - 1 / x) * (2 / PI);
     const Array far = bessel_wave(x, 3 * PI / 4, P1_FROM_8, Q1_FROM_8, true);
     const Array value = zero_at_infinity(x, where(less(x, 8), near, far));
     return {of_positive(x, value, -INFINITE)};
@@ -380,11 +378,12 @@ Array modified_k(const Array &x, int order, bool is_scaled)
 {
     const Array small = minimum(x, 2), grown = exp_of(small), u = within_square(small, 2);
     const Array logarithm = log_of(small);
-    const Array near =
-        order == 0 ? expansion(K0_TO_2, u) - logarithm * grown * scaled_i0(small)
-                   : small * expansion(K1_TO_2, u) + 1 / small + logarithm * grown * scaled_i1(small);
+    const Array near = order == 0 ? expansion(K0_TO_2, u) - logarithm * grown * scaled_i0(small)
+                                  : small * expansion(K1_TO_2, u) + 1 / small +
+                                        logarithm * grown * scaled_i1(small);
     const Array v = beyond(x, 2);
-    const Array far = (order == 0 ? expansion(K0E_FROM_2, v) : expansion(K1E_FROM_2, v)) / root_of(x);
+    const Array far =
+        (order == 0 ? expansion(K0E_FROM_2, v) : expansion(K1E_FROM_2, v)) / root_of(x);
     const Array value = is_scaled ? where(less_equal(x, 2), near * grown, far)
                                   : where(less_equal(x, 2), near, far * exp_of(-x));
     return of_positive(x, value, INFINITE);
@@ -410,9 +409,11 @@ Results airy(const Call &c)
 {
     const Array x = c[0], m = magnitude(x), zeta = m * root_of(m) * (2.0 / 3);
     const Array quarter = root_of(root_of(m)) * std::sqrt(PI);
-    const Array tail = expansion(AIRY_TAIL, beyond(zeta, 4 * SQRT_2 / 3)) * exp_of(-zeta) / quarter / 2;
+    const Array tail =
+        expansion(AIRY_TAIL, beyond(zeta, 4 * SQRT_2 / 3)) * exp_of(-zeta) / quarter / 2;
     const Array middle = expansion(AIRY_MIDDLE, (maximum(minimum(x, 2), -4) + 4) / 3 - 1);
-    const Array far = maximum(zeta, 16.0 / 3), u = beyond_square(far, 16.0 / 3), angle = far - PI / 4;
+    const Array far = maximum(zeta, 16.0 / 3), u = beyond_square(far, 16.0 / 3),
+                angle = far - PI / 4;
     const Array wave = expansion(AIRY_P, u) * unary(OPS_COS, angle) +
                        expansion(AIRY_Q, u) / far * unary(OPS_SIN, angle);
     return {where(less(x, -4), wave / quarter, where(greater(x, 2), tail, middle))};
@@ -472,9 +473,9 @@ template <RecurrenceOf RECURRENCE, bool IS_SHIFTED> Results polynomial(const Cal
     if (!(largest <= MOST)) {
         throw Unsupported("a polynomial of a degree above 128");
     }
-    const at::DimVector shape = at::infer_size_dimvector(
-        c.is_number(0) ? at::IntArrayRef() : c.tensor(0).sizes(),
-        c.is_number(1) ? at::IntArrayRef() : c.tensor(1).sizes());
+    const at::DimVector shape =
+        at::infer_size_dimvector(c.is_number(0) ? at::IntArrayRef() : c.tensor(0).sizes(),
+                                 c.is_number(1) ? at::IntArrayRef() : c.tensor(1).sizes());
     Array before = scalar_like(x, 0), current = scalar_like(x, 1);
     Array result = where(equal(n, 0), 1.0, broadcast(before, shape));
     for (double k = 0; k < largest; k++) {
@@ -490,8 +491,9 @@ template <RecurrenceOf RECURRENCE, bool IS_SHIFTED> Results polynomial(const Cal
 
 #define FORMS(name) name " " name "_ " name ".out"
 #define WITH_OUT(name) name " " name ".out"
-#define POLYNOMIAL(name) \
-    name " " name ".x_scalar " name ".n_scalar " name ".out " name ".x_scalar_out " name ".n_scalar_out"
+#define POLYNOMIAL(name)                                                                 \
+    name " " name ".x_scalar " name ".n_scalar " name ".out " name ".x_scalar_out " name \
+         ".n_scalar_out"
 
 const Operator TABLE[] = {
     {FORMS("erfc"), Types::FLOAT, erfc},

@@ -179,7 +179,7 @@ Tensor &sum_in_place(Tensor &x, const Tensor &y, const at::Scalar &alpha)
                       });
     return done ? x
                 : by_formula<NAME, Tensor &, Tensor &, const Tensor &, const at::Scalar &>(x, y,
-                                                                                          alpha);
+                                                                                           alpha);
 }
 
 bool are_matrices(const Tensor &a, const Tensor &b)
@@ -213,7 +213,7 @@ Tensor addmm(const Tensor &c, const Tensor &a, const Tensor &b, const at::Scalar
         });
     return done ? result
                 : by_formula<"addmm", Tensor, const Tensor &, const Tensor &, const Tensor &,
-                            const at::Scalar &, const at::Scalar &>(c, a, b, beta, alpha);
+                             const at::Scalar &, const at::Scalar &>(c, a, b, beta, alpha);
 }
 
 Tensor threshold_backward(const Tensor &g, const Tensor &x, const at::Scalar &bound)
@@ -231,14 +231,15 @@ Tensor threshold_backward(const Tensor &g, const Tensor &x, const at::Scalar &bo
         });
     return done ? result
                 : by_formula<"threshold_backward", Tensor, const Tensor &, const Tensor &,
-                            const at::Scalar &>(g, x, bound);
+                             const at::Scalar &>(g, x, bound);
 }
 
 #define HOT_UNARY(X)                                                                          \
     X("neg", NEG)                                                                             \
-    X("abs", ABS) X("sqrt", SQRT) X("rsqrt", RSQRT) X("reciprocal", RECIPROCAL) X("exp", EXP) \
-        X("log", LOG) X("sin", SIN) X("cos", COS) X("tanh", TANH) X("sigmoid", SIGMOID)       \
-            X("silu", SILU) X("relu", RELU) X("erf", ERF)
+    X("abs", ABS)                                                                             \
+    X("sqrt", SQRT) X("rsqrt", RSQRT) X("reciprocal", RECIPROCAL) X("exp", EXP) X("log", LOG) \
+        X("sin", SIN) X("cos", COS) X("tanh", TANH) X("sigmoid", SIGMOID) X("silu", SILU)     \
+            X("relu", RELU) X("erf", ERF)
 
 const std::set<std::string> &hot_forms()
 {

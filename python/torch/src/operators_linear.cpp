@@ -164,8 +164,9 @@ Array triangular_solution(const Array &t, Array x, bool is_upper, bool is_unit)
 // The same of op(t) X = x or X op(t) = x.
 Array solved(const Array &t, const Array &x, bool is_upper, bool is_left, bool is_unit)
 {
-    return is_left ? triangular_solution(t, x, is_upper, is_unit)
-                   : transposed(triangular_solution(transposed(t), transposed(x), !is_upper, is_unit));
+    return is_left
+               ? triangular_solution(t, x, is_upper, is_unit)
+               : transposed(triangular_solution(transposed(t), transposed(x), !is_upper, is_unit));
 }
 
 Shape common_leading(const Matrices &a, const Matrices &b)
@@ -187,8 +188,8 @@ Results old_triangular_solve(const Call &c) // B, A, upper, transpose, unitriang
     const Shape leading = common_leading(a, b);
     const Matrices t = broadcast_to(a, leading), x = broadcast_to(b, leading);
     const bool is_upper = c.flag(2), turns = c.flag(3);
-    const Array solution = triangular_solution(turns ? transposed(t.a) : t.a, x.a,
-                                               is_upper != turns, c.flag(4));
+    const Array solution =
+        triangular_solution(turns ? transposed(t.a) : t.a, x.a, is_upper != turns, c.flag(4));
     return {x.given(solution), t.given(t.a)};
 }
 
@@ -347,9 +348,9 @@ Results solve(const Call &c)
     refuse_check(c, 3);
     const Matrices m = square_matrices(c, 0);
     const Tensor &right = c.tensor(1);
-    const bool is_vector = right.dim() == 1 ||
-                           (right.dim() == c.tensor(0).dim() - 1 &&
-                            right.sizes() == c.tensor(0).sizes().slice(0, (size_t)right.dim()));
+    const bool is_vector =
+        right.dim() == 1 || (right.dim() == c.tensor(0).dim() - 1 &&
+                             right.sizes() == c.tensor(0).sizes().slice(0, (size_t)right.dim()));
     Shape sizes(right.sizes());
     if (is_vector) {
         sizes.push_back(1);
@@ -538,8 +539,7 @@ Array tau_of(const Call &c, size_t index, const Matrices &m)
 Results reflection_product(const Call &c) // V, tau
 {
     const Matrices m = matrices_of(c, 0);
-    return {m.given(
-        all_reflected(identity(m.a, m.rows, m.columns), m.a, tau_of(c, 1, m), false))};
+    return {m.given(all_reflected(identity(m.a, m.rows, m.columns), m.a, tau_of(c, 1, m), false))};
 }
 
 Results reflect_by(const Call &c) // V, tau, x, left, transpose

@@ -121,8 +121,8 @@ Results add_outer(const Call &c) // c, x, y, beta, alpha
 {
     const bool is_float = hal_type_is_float(c.common());
     if (c.tensor(1).dim() != 1 || c.tensor(2).dim() != 1 || c.common() == HAL_TYPE_BOOL ||
-        (!is_float && !(c.value(3).toScalar().isIntegral(false) &&
-                        c.value(4).toScalar().isIntegral(false)))) {
+        (!is_float &&
+         !(c.value(3).toScalar().isIntegral(false) && c.value(4).toScalar().isIntegral(false)))) {
         throw Unsupported("an outer product of other shapes, of bool, or of integers by fractions");
     }
     const double beta = c.number(3), alpha = c.number(4);

@@ -307,7 +307,8 @@ Results lstm_cell(const Call &c) // input gates, hidden gates, cx, input bias, h
         reshape(where(gate_mask(c.device(), 4, 2), tanh_of(x), sigmoid(x)), Shape{n, 4 * h});
     // Of the sums, not of `values`: those are computed for a gradient only, and by a kernel before.
     const auto sums = [&](int64_t k) { return slice(x, 1, k, 1); };
-    const Array i = sigmoid(sums(0)), f = sigmoid(sums(1)), g = tanh_of(sums(2)), o = sigmoid(sums(3));
+    const Array i = sigmoid(sums(0)), f = sigmoid(sums(1)), g = tanh_of(sums(2)),
+                o = sigmoid(sums(3));
     const Array cy = f * gate(c[2], 0, h, 1) + i * g;
     return {reshape(o * tanh_of(cy), cx.sizes()), reshape(cy, cx.sizes()), values};
 }
@@ -322,8 +323,9 @@ Results lstm_cell_backward(const Call &c) // grad_hy, grad_cy, cx, cy, values, h
     const Array gc = c.has(1) ? along + c[1] : along, go = gh * t;
     const auto all = [&](const Array &x) { return gate(x, 0, h, 4); };
     const Array i = gate(w, 0, h, 4), f = gate(w, 1, h, 4), g = gate(w, 2, h, 4);
-    const Array gates = by_gate(c, {all(gc) * g * sigmoid_slope(i), all(gc) * all(c[2]) * sigmoid_slope(f),
-                                 all(gc) * i * tanh_slope(g), all(go) * sigmoid_slope(gate(w, 3, h, 4))});
+    const Array gates =
+        by_gate(c, {all(gc) * g * sigmoid_slope(i), all(gc) * all(c[2]) * sigmoid_slope(f),
+                    all(gc) * i * tanh_slope(g), all(go) * sigmoid_slope(gate(w, 3, h, 4))});
     return {gates, gc * own(1), c.flag(5) ? sum(gates, 0) : Array()};
 }
 

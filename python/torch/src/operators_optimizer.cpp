@@ -229,7 +229,8 @@ std::vector<Tensor> foreach_norm(at::TensorList tensors, const at::Scalar &order
         } catch (const Unsupported &) { // each by itself
         }
     }
-    return all.defined() ? all.unbind() : at::native::foreach_tensor_norm_slow(tensors, order, dtype);
+    return all.defined() ? all.unbind()
+                         : at::native::foreach_tensor_norm_slow(tensors, order, dtype);
 }
 
 // ---- Gradients in mixed precision ----

@@ -242,7 +242,8 @@ bool is_usual(const Tensor &x, const Tensor &first)
                                            Key::FuncTorchBatched, Key::FuncTorchGradWrapper,
                                            Key::Conjugate, Key::Negative, Key::ZeroTensor});
     return is_ours(x) && x.device() == first.device() && x.scalar_type() == first.scalar_type() &&
-           at::isFloatingType(x.scalar_type()) && x.numel() > 0 && !x.key_set().has_any(wrapped) && x.has_storage() && !torch::autograd::isFwGradDefined(x);
+           at::isFloatingType(x.scalar_type()) && x.numel() > 0 && !x.key_set().has_any(wrapped) &&
+           x.has_storage() && !torch::autograd::isFwGradDefined(x);
 }
 
 bool are_usual(TensorList tensors, const Tensor &first)

@@ -437,7 +437,8 @@ Results fraction_and_exponent(const Call &c)
     Array m = x * unary(OPS_EXP2, -half) * unary(OPS_EXP2, half - e);
     const Array size = unary(OPS_ABS, m), up = greater_equal(size, 1), down = less(size, 0.5);
     m = where(up, m / 2, where(down, m * 2, m));
-    const Array exponent = where(up, e + 1, where(down, e - 1, e)) - where(is_small, 24.0, scalar_like(x, 0));
+    const Array exponent =
+        where(up, e + 1, where(down, e - 1, e)) - where(is_small, 24.0, scalar_like(x, 0));
     const Array is_number = both(unary(OPS_IS_FINITE, own), not_equal(own, 0));
     return {where(is_number, m, own), cast(where(is_number, exponent, 0.0), HAL_TYPE_I32)};
 }

@@ -221,8 +221,7 @@ Results search_sorted(const Call &c) // sorted, values, out_int32, right, side, 
         throw Unsupported("a search for a number");
     }
     if (c.has(5) && sorted.count()) {
-        sorted = Array(
-            ops_array_take_along_axis((int32_t)sorted.rank() - 1, sorted, c.plain(5)));
+        sorted = Array(ops_array_take_along_axis((int32_t)sorted.rank() - 1, sorted, c.plain(5)));
     }
     const auto side = c.value(4).toOptional<std::string_view>();
     const Array places = places_in(sorted, values, c.flag(3) || (side && *side == "right"));

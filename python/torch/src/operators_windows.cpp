@@ -5,29 +5,32 @@
 #include "call.h"
 #include "windows.h"
 
-namespace halyard {
-namespace {
+namespace halyard
+{
+namespace
+{
 
 using Shape = std::vector<int64_t>;
 
 // One number counts for each axis of space; an empty list is `otherwise`.
-Shape expanded(Shape list, size_t d, const Shape &otherwise = {}) {
-  if (list.empty()) {
-    return otherwise;
-  }
-  return list.size() == d ? list : Shape(d, list[0]);
+Shape expanded(Shape list, size_t d, const Shape &otherwise = {})
+{
+    if (list.empty()) {
+        return otherwise;
+    }
+    return list.size() == d ? list : Shape(d, list[0]);
 }
 
-Shape space_of(const Tensor &x, size_t d) {
-  return Shape(x.sizes().end() - (int64_t)d, x.sizes().end());
+Shape space_of(const Tensor &x, size_t d)
+{
+    return Shape(x.sizes().end() - (int64_t)d, x.sizes().end());
 }
 
 Array channel_sum(const Array &g) // over the batch and space
 {
-  const int64_t n = g.length(0), channels = g.length(1);
-  const Array rows = reshape(g, Shape{n, channels, g.count() / (n * channels)});
-  return reduce(OPS_REDUCE_SUM, reduce(OPS_REDUCE_SUM, rows, 2, false), 0,
-                false);
+    const int64_t n = g.length(0), channels = g.length(1);
+    const Array rows = reshape(g, Shape{n, channels, g.count() / (n * channels)});
+    return reduce(OPS_REDUCE_SUM, reduce(OPS_REDUCE_SUM, rows, 2, false), 0, false);
 }
 
 // ---- Convolutions ----
@@ -35,340 +38,327 @@ Array channel_sum(const Array &g) // over the batch and space
 // x, weight, bias, stride, padding, dilation, transposed, output_padding,
 // groups; the gradient's call has the gradient in front, and no bias.
 struct Convolution {
-  Geometry geometry;
-  bool is_transposed;
-  Shape output_padding;
-  int64_t groups;
+    Geometry geometry;
+    bool is_transposed;
+    Shape output_padding;
+    int64_t groups;
 };
 
-Convolution convolution_of(const Call &c, const Tensor &w, size_t stride) {
-  const size_t d = (size_t)w.dim() - 2;
-  if (w.dim() < 3 || d > 3) {
-    throw Unsupported("a convolution of another rank");
-  }
-  Convolution v;
-  v.geometry = {space_of(w, d), expanded(c.integers(stride), d),
-                expanded(c.integers(stride + 1), d),
-                expanded(c.integers(stride + 2), d)};
-  v.is_transposed = c.flag(stride + 3);
-  v.output_padding = expanded(c.integers(stride + 4), d, Shape(d, 0));
-  v.groups = c.integer(stride + 5);
-  return v;
+Convolution convolution_of(const Call &c, const Tensor &w, size_t stride)
+{
+    const size_t d = (size_t)w.dim() - 2;
+    if (w.dim() < 3 || d > 3) {
+        throw Unsupported("a convolution of another rank");
+    }
+    Convolution v;
+    v.geometry = {space_of(w, d), expanded(c.integers(stride), d),
+                  expanded(c.integers(stride + 1), d), expanded(c.integers(stride + 2), d)};
+    v.is_transposed = c.flag(stride + 3);
+    v.output_padding = expanded(c.integers(stride + 4), d, Shape(d, 0));
+    v.groups = c.integer(stride + 5);
+    return v;
 }
 
-Results convolution(const Call &c) {
-  const Tensor &tensor = c.tensor(0);
-  const Convolution v = convolution_of(c, c.tensor(1), 3);
-  const hal_type type = type_of(tensor.scalar_type());
-  // Integers, of at most 53 bits, are exact in F64.
-  const hal_type compute =
-      hal_type_is_float(type) ? type : (hal_type)HAL_TYPE_F64;
-  const Array x = c.cast_to(0, compute), w = c.cast_to(1, compute);
-  const size_t d = v.geometry.kernel.size();
-  if (tensor.dim() != (int64_t)d + 2) {
-    throw Unsupported("a convolution without a batch");
-  }
-  Array y, bias;
-  if (c.has(2)) {
-    bias = c.cast_to(2, compute);
-  }
-  if (v.is_transposed) {
-    Shape space = space_of(tensor, d);
-    for (size_t k = 0; k < d; k++) {
-      space[k] = (space[k] - 1) * v.geometry.stride[k] -
-                 2 * v.geometry.padding[k] +
-                 v.geometry.dilation[k] * (v.geometry.kernel[k] - 1) +
-                 v.output_padding[k] + 1;
+Results convolution(const Call &c)
+{
+    const Tensor &tensor = c.tensor(0);
+    const Convolution v = convolution_of(c, c.tensor(1), 3);
+    const hal_type type = type_of(tensor.scalar_type());
+    // Integers, of at most 53 bits, are exact in F64.
+    const hal_type compute = hal_type_is_float(type) ? type : (hal_type)HAL_TYPE_F64;
+    const Array x = c.cast_to(0, compute), w = c.cast_to(1, compute);
+    const size_t d = v.geometry.kernel.size();
+    if (tensor.dim() != (int64_t)d + 2) {
+        throw Unsupported("a convolution without a batch");
     }
-    y = convolve_input_gradient(x, w, v.geometry, v.groups, space);
+    Array y, bias;
     if (c.has(2)) {
-      Shape channels(d + 1, 1);
-      channels[0] = y.length(1);
-      y = y + reshape(bias, channels);
+        bias = c.cast_to(2, compute);
     }
-  } else {
-    y = convolve(x, w, v.geometry, v.groups, c.has(2) ? &bias : nullptr);
-  }
-  return {cast(y, type)};
+    if (v.is_transposed) {
+        Shape space = space_of(tensor, d);
+        for (size_t k = 0; k < d; k++) {
+            space[k] = (space[k] - 1) * v.geometry.stride[k] - 2 * v.geometry.padding[k] +
+                       v.geometry.dilation[k] * (v.geometry.kernel[k] - 1) + v.output_padding[k] +
+                       1;
+        }
+        y = convolve_input_gradient(x, w, v.geometry, v.groups, space);
+        if (c.has(2)) {
+            Shape channels(d + 1, 1);
+            channels[0] = y.length(1);
+            y = y + reshape(bias, channels);
+        }
+    } else {
+        y = convolve(x, w, v.geometry, v.groups, c.has(2) ? &bias : nullptr);
+    }
+    return {cast(y, type)};
 }
 
 // The first elements along space: an output padding can make more windows than
 // the input has.
-Array cut_to(Array x, const Shape &space) {
-  for (size_t k = 0; k < space.size(); k++) {
-    if (x.length((int64_t)k + 2) > space[k]) {
-      x = slice(x, (int64_t)k + 2, 0, space[k]);
+Array cut_to(Array x, const Shape &space)
+{
+    for (size_t k = 0; k < space.size(); k++) {
+        if (x.length((int64_t)k + 2) > space[k]) {
+            x = slice(x, (int64_t)k + 2, 0, space[k]);
+        }
     }
-  }
-  return x;
+    return x;
 }
 
-Results
-convolution_backward(const Call &c) // g, x, w, stride, ..., groups, mask
+Results convolution_backward(const Call &c) // g, x, w, stride, ..., groups, mask
 {
-  const Convolution v = convolution_of(c, c.tensor(2), 3);
-  const auto mask = c.value(9).toBoolList();
-  const Array g = c.plain(0), x = c.plain(1), w = c.plain(2);
-  Results r(3);
-  if (mask[0]) {
-    const Shape space = space_of(c.tensor(1), v.geometry.kernel.size());
-    r[0] = v.is_transposed
-               ? cut_to(convolve(g, w, v.geometry, v.groups), space)
-               : convolve_input_gradient(g, w, v.geometry, v.groups, space);
-  }
-  if (mask[1]) {
-    r[1] = v.is_transposed
-               ? convolve_weight_gradient(x, g, v.geometry, v.groups)
-               : convolve_weight_gradient(g, x, v.geometry, v.groups);
-  }
-  if (mask[2]) {
-    r[2] = channel_sum(g);
-  }
-  return r;
+    const Convolution v = convolution_of(c, c.tensor(2), 3);
+    const auto mask = c.value(9).toBoolList();
+    const Array g = c.plain(0), x = c.plain(1), w = c.plain(2);
+    Results r(3);
+    if (mask[0]) {
+        const Shape space = space_of(c.tensor(1), v.geometry.kernel.size());
+        r[0] = v.is_transposed ? cut_to(convolve(g, w, v.geometry, v.groups), space)
+                               : convolve_input_gradient(g, w, v.geometry, v.groups, space);
+    }
+    if (mask[1]) {
+        r[1] = v.is_transposed ? convolve_weight_gradient(x, g, v.geometry, v.groups)
+                               : convolve_weight_gradient(g, x, v.geometry, v.groups);
+    }
+    if (mask[2]) {
+        r[2] = channel_sum(g);
+    }
+    return r;
 }
 
 // ---- Poolings of two axes; tensors without a batch have one element of it
 // ----
 
-Array with_batch(const Array &x) {
-  if (x.rank() == 4) {
-    return x;
-  }
-  if (x.rank() != 3) {
-    throw Unsupported("a pooling of another rank");
-  }
-  return reshape(x, Shape{1, x.length(0), x.length(1), x.length(2)});
+Array with_batch(const Array &x)
+{
+    if (x.rank() == 4) {
+        return x;
+    }
+    if (x.rank() != 3) {
+        throw Unsupported("a pooling of another rank");
+    }
+    return reshape(x, Shape{1, x.length(0), x.length(1), x.length(2)});
 }
 
 // The shape of the result for a tensor with these leading axes.
-Shape result_shape(const Tensor &x, const Shape &places) {
-  Shape shape(x.sizes().begin(), x.sizes().end() - 2);
-  shape.insert(shape.end(), places.begin(), places.end());
-  return shape;
+Shape result_shape(const Tensor &x, const Shape &places)
+{
+    Shape shape(x.sizes().begin(), x.sizes().end() - 2);
+    shape.insert(shape.end(), places.begin(), places.end());
+    return shape;
 }
 
 struct Pooling {
-  Geometry geometry;
-  Shape places, after; // windows, and the padding at the end that they reach
+    Geometry geometry;
+    Shape places, after; // windows, and the padding at the end that they reach
 };
 
 // kernel, stride, padding from argument `first` on; the dilation and ceil_mode
 // where they are.
-Pooling pooling_of(const Call &c, const Tensor &x, size_t first,
-                   const Shape &dilation, bool rounds_up) {
-  Pooling p;
-  const Shape kernel = expanded(c.integers(first), 2);
-  p.geometry = {kernel, expanded(c.integers(first + 1), 2, kernel),
-                expanded(c.integers(first + 2), 2), dilation};
-  const Shape space = space_of(x, 2);
-  for (size_t k = 0; k < 2; k++) {
-    const Geometry &g = p.geometry;
-    const int64_t reach = g.dilation[k] * (g.kernel[k] - 1) + 1;
-    const int64_t room = space[k] + 2 * g.padding[k] - reach;
-    int64_t places = room / g.stride[k] + 1;
-    if (rounds_up && room % g.stride[k] &&
-        places * g.stride[k] <
-            space[k] + g.padding[k]) { // windows begin within the input
-      places++;
+Pooling pooling_of(const Call &c, const Tensor &x, size_t first, const Shape &dilation,
+                   bool rounds_up)
+{
+    Pooling p;
+    const Shape kernel = expanded(c.integers(first), 2);
+    p.geometry = {kernel, expanded(c.integers(first + 1), 2, kernel),
+                  expanded(c.integers(first + 2), 2), dilation};
+    const Shape space = space_of(x, 2);
+    for (size_t k = 0; k < 2; k++) {
+        const Geometry &g = p.geometry;
+        const int64_t reach = g.dilation[k] * (g.kernel[k] - 1) + 1;
+        const int64_t room = space[k] + 2 * g.padding[k] - reach;
+        int64_t places = room / g.stride[k] + 1;
+        if (rounds_up && room % g.stride[k] &&
+            places * g.stride[k] < space[k] + g.padding[k]) { // windows begin within the input
+            places++;
+        }
+        if (room < 0 || places <= 0) {
+            throw Unsupported("a window larger than the input");
+        }
+        p.places.push_back(places);
+        p.after.push_back((places - 1) * g.stride[k] + reach - space[k] - g.padding[k]);
     }
-    if (room < 0 || places <= 0) {
-      throw Unsupported("a window larger than the input");
-    }
-    p.places.push_back(places);
-    p.after.push_back((places - 1) * g.stride[k] + reach - space[k] -
-                      g.padding[k]);
-  }
-  return p;
+    return p;
 }
 
 // [n, channels, places, taps]: each window as a row.
-Array rows_of_windows(const Array &x, const Pooling &p, double value) {
-  const Array big = padded(x, p.geometry.padding, p.after, value);
-  const Array windows =
-      windows_of(big, p.geometry, p.places, {0, 1, 4, 5, 2, 3});
-  return reshape(windows,
-                 Shape{x.length(0), x.length(1), p.places[0] * p.places[1],
-                       p.geometry.kernel[0] * p.geometry.kernel[1]});
+Array rows_of_windows(const Array &x, const Pooling &p, double value)
+{
+    const Array big = padded(x, p.geometry.padding, p.after, value);
+    const Array windows = windows_of(big, p.geometry, p.places, {0, 1, 4, 5, 2, 3});
+    return reshape(windows, Shape{x.length(0), x.length(1), p.places[0] * p.places[1],
+                                  p.geometry.kernel[0] * p.geometry.kernel[1]});
 }
 
 // The number of the element of the input that each window's `tap` is.
-Array element_numbers(const Array &tap, const Pooling &p, int64_t width) {
-  const Geometry &g = p.geometry;
-  ops_context *context = tap.context();
-  const auto axis = [&](size_t k) {
-    const Array i(ops_array_iota(context, HAL_TYPE_I64, p.places[k],
-                                 (double)-g.padding[k], (double)g.stride[k]));
-    return reshape(i, k == 0 ? Shape{p.places[0], 1} : Shape{1, p.places[1]});
-  };
-  const Array t = cast(tap, HAL_TYPE_I64), row = t / (double)g.kernel[1];
-  const Array column = t - row * (double)g.kernel[1];
-  const Array y = row * (double)g.dilation[0] + axis(0);
-  return y * (double)width + (column * (double)g.dilation[1] + axis(1));
+Array element_numbers(const Array &tap, const Pooling &p, int64_t width)
+{
+    const Geometry &g = p.geometry;
+    ops_context *context = tap.context();
+    const auto axis = [&](size_t k) {
+        const Array i(ops_array_iota(context, HAL_TYPE_I64, p.places[k], (double)-g.padding[k],
+                                     (double)g.stride[k]));
+        return reshape(i, k == 0 ? Shape{p.places[0], 1} : Shape{1, p.places[1]});
+    };
+    const Array t = cast(tap, HAL_TYPE_I64), row = t / (double)g.kernel[1];
+    const Array column = t - row * (double)g.kernel[1];
+    const Array y = row * (double)g.dilation[0] + axis(0);
+    return y * (double)width + (column * (double)g.dilation[1] + axis(1));
 }
 
-Results
-max_pool(const Call &c) // x, kernel, stride, padding, dilation, ceil_mode
+Results max_pool(const Call &c) // x, kernel, stride, padding, dilation, ceil_mode
 {
-  const Tensor &tensor = c.tensor(0);
-  const Array x = with_batch(c.plain(0));
-  if (!hal_type_is_float(x.type()) || x.count() == 0) {
-    throw Unsupported("a pooling of integers or of nothing");
-  }
-  const Pooling p =
-      pooling_of(c, tensor, 1, expanded(c.integers(4), 2), c.flag(5));
-  const Array rows =
-      rows_of_windows(x, p, -std::numeric_limits<double>::infinity());
-  const Array most = reduce(OPS_REDUCE_MAX, rows, 3, false);
-  const Array tap =
-      reshape(reduce(OPS_REDUCE_ARGMAX, rows, 3, false),
-              Shape{x.length(0), x.length(1), p.places[0], p.places[1]});
-  const Shape shape = result_shape(tensor, p.places);
-  return {reshape(most, shape),
-          reshape(element_numbers(tap, p, x.length(3)), shape)};
+    const Tensor &tensor = c.tensor(0);
+    const Array x = with_batch(c.plain(0));
+    if (!hal_type_is_float(x.type()) || x.count() == 0) {
+        throw Unsupported("a pooling of integers or of nothing");
+    }
+    const Pooling p = pooling_of(c, tensor, 1, expanded(c.integers(4), 2), c.flag(5));
+    const Array rows = rows_of_windows(x, p, -std::numeric_limits<double>::infinity());
+    const Array most = reduce(OPS_REDUCE_MAX, rows, 3, false);
+    const Array tap = reshape(reduce(OPS_REDUCE_ARGMAX, rows, 3, false),
+                              Shape{x.length(0), x.length(1), p.places[0], p.places[1]});
+    const Shape shape = result_shape(tensor, p.places);
+    return {reshape(most, shape), reshape(element_numbers(tap, p, x.length(3)), shape)};
 }
 
 Results max_pool_backward(const Call &c) // g, x, kernel, ..., indices
 {
-  const Tensor &x = c.tensor(1);
-  const Array g = c.plain(0), numbers = c.plain(7);
-  const int64_t plane = x.size(-1) * x.size(-2), planes = x.numel() / plane;
-  if (x.numel() == 0 || g.count() == 0) {
-    throw Unsupported("a pooling of nothing");
-  }
-  const Shape rows{planes, g.count() / planes}, all{planes, plane};
-  const Array zeros(ops_array_full(g.context(), g.type(), 2, all.data(), 0));
-  const Array sums(ops_array_scatter(OPS_SCATTER_ADD, 1, zeros,
-                                     reshape(numbers, rows), reshape(g, rows)));
-  return {reshape(sums, x.sizes())};
+    const Tensor &x = c.tensor(1);
+    const Array g = c.plain(0), numbers = c.plain(7);
+    const int64_t plane = x.size(-1) * x.size(-2), planes = x.numel() / plane;
+    if (x.numel() == 0 || g.count() == 0) {
+        throw Unsupported("a pooling of nothing");
+    }
+    const Shape rows{planes, g.count() / planes}, all{planes, plane};
+    const Array zeros(ops_array_full(g.context(), g.type(), 2, all.data(), 0));
+    const Array sums(
+        ops_array_scatter(OPS_SCATTER_ADD, 1, zeros, reshape(numbers, rows), reshape(g, rows)));
+    return {reshape(sums, x.sizes())};
 }
 
 // How many elements each window is divided by: those of the kernel, or of the
 // input in it.
-Array divisors(ops_context *context, hal_type type, const Pooling &p,
-               const Shape &space, bool counts_padding,
-               std::optional<int64_t> fixed) {
-  std::vector<float> values;
-  const auto length = [&](size_t k, int64_t place) {
-    const Geometry &g = p.geometry;
-    int64_t begin = place * g.stride[k] - g.padding[k];
-    int64_t end = std::min(begin + g.kernel[k], space[k] + g.padding[k]);
-    if (!counts_padding) {
-      begin = std::max<int64_t>(begin, 0);
-      end = std::min(end, space[k]);
+Array divisors(ops_context *context, hal_type type, const Pooling &p, const Shape &space,
+               bool counts_padding, std::optional<int64_t> fixed)
+{
+    std::vector<float> values;
+    const auto length = [&](size_t k, int64_t place) {
+        const Geometry &g = p.geometry;
+        int64_t begin = place * g.stride[k] - g.padding[k];
+        int64_t end = std::min(begin + g.kernel[k], space[k] + g.padding[k]);
+        if (!counts_padding) {
+            begin = std::max<int64_t>(begin, 0);
+            end = std::min(end, space[k]);
+        }
+        return end - begin;
+    };
+    for (int64_t i = 0; i < p.places[0]; i++) {
+        for (int64_t k = 0; k < p.places[1]; k++) {
+            values.push_back(fixed ? (float)*fixed : (float)(length(0, i) * length(1, k)));
+        }
     }
-    return end - begin;
-  };
-  for (int64_t i = 0; i < p.places[0]; i++) {
-    for (int64_t k = 0; k < p.places[1]; k++) {
-      values.push_back(fixed ? (float)*fixed
-                             : (float)(length(0, i) * length(1, k)));
-    }
-  }
-  return cast(Array(ops_array_from_host(context, HAL_TYPE_F32, 2,
-                                        p.places.data(), values.data())),
-              type);
+    return cast(
+        Array(ops_array_from_host(context, HAL_TYPE_F32, 2, p.places.data(), values.data())), type);
 }
 
-std::optional<int64_t> fixed_divisor(const Call &c, size_t index) {
-  return c.has(index) ? std::optional<int64_t>(c.integer(index)) : std::nullopt;
+std::optional<int64_t> fixed_divisor(const Call &c, size_t index)
+{
+    return c.has(index) ? std::optional<int64_t>(c.integer(index)) : std::nullopt;
 }
 
 // x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
-Results avg_pool(const Call &c) {
-  const Tensor &tensor = c.tensor(0);
-  const Array x = with_batch(c[0]);
-  if (!hal_type_is_float(x.type()) || x.count() == 0) {
-    throw Unsupported("a pooling of integers or of nothing");
-  }
-  const Pooling p = pooling_of(c, tensor, 1, Shape{1, 1}, c.flag(4));
-  const Array sums =
-      reshape(reduce(OPS_REDUCE_SUM, rows_of_windows(x, p, 0), 3, false),
-              Shape{x.length(0), x.length(1), p.places[0], p.places[1]});
-  const Array by = divisors(c.context(), x.type(), p, space_of(tensor, 2),
-                            c.flag(5), fixed_divisor(c, 6));
-  return {reshape(sums / by, result_shape(tensor, p.places))};
+Results avg_pool(const Call &c)
+{
+    const Tensor &tensor = c.tensor(0);
+    const Array x = with_batch(c[0]);
+    if (!hal_type_is_float(x.type()) || x.count() == 0) {
+        throw Unsupported("a pooling of integers or of nothing");
+    }
+    const Pooling p = pooling_of(c, tensor, 1, Shape{1, 1}, c.flag(4));
+    const Array sums = reshape(reduce(OPS_REDUCE_SUM, rows_of_windows(x, p, 0), 3, false),
+                               Shape{x.length(0), x.length(1), p.places[0], p.places[1]});
+    const Array by =
+        divisors(c.context(), x.type(), p, space_of(tensor, 2), c.flag(5), fixed_divisor(c, 6));
+    return {reshape(sums / by, result_shape(tensor, p.places))};
 }
 
 // g, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
-Results avg_pool_backward(const Call &c) {
-  const Tensor &x = c.tensor(1);
-  const Pooling p = pooling_of(c, x, 2, Shape{1, 1}, c.flag(5));
-  const Shape space = space_of(x, 2);
-  const Array g = with_batch(c[0]);
-  const Array each = g / divisors(c.context(), g.type(), p, space, c.flag(6),
-                                  fixed_divisor(c, 7));
-  const int64_t planes = x.numel() / (space[0] * space[1]);
-  const Shape one{1, 1, p.geometry.kernel[0], p.geometry.kernel[1]};
-  const Array ones(ops_array_full(c.context(), g.type(), 4, one.data(), 1));
-  const Array sums = convolve_input_gradient(
-      reshape(each, Shape{planes, 1, p.places[0], p.places[1]}), ones,
-      p.geometry, 1, space);
-  return {reshape(sums, x.sizes())};
+Results avg_pool_backward(const Call &c)
+{
+    const Tensor &x = c.tensor(1);
+    const Pooling p = pooling_of(c, x, 2, Shape{1, 1}, c.flag(5));
+    const Shape space = space_of(x, 2);
+    const Array g = with_batch(c[0]);
+    const Array each =
+        g / divisors(c.context(), g.type(), p, space, c.flag(6), fixed_divisor(c, 7));
+    const int64_t planes = x.numel() / (space[0] * space[1]);
+    const Shape one{1, 1, p.geometry.kernel[0], p.geometry.kernel[1]};
+    const Array ones(ops_array_full(c.context(), g.type(), 4, one.data(), 1));
+    const Array sums = convolve_input_gradient(
+        reshape(each, Shape{planes, 1, p.places[0], p.places[1]}), ones, p.geometry, 1, space);
+    return {reshape(sums, x.sizes())};
 }
 
 // ---- Nearest neighbours ----
 
-Array nearest_places(ops_context *context, int64_t from, int64_t to,
-                     const c10::IValue &factor) {
-  const float scale = factor.isDouble() && factor.toDouble() > 0
-                          ? (float)(1.0 / factor.toDouble())
-                          : (float)from / (float)to;
-  std::vector<int32_t> places;
-  for (int64_t i = 0; i < to; i++) {
-    places.push_back((int32_t)std::min<int64_t>(
-        (int64_t)std::floor((float)i * scale), from - 1));
-  }
-  return Array(
-      ops_array_from_host(context, HAL_TYPE_I32, 1, &to, places.data()));
+Array nearest_places(ops_context *context, int64_t from, int64_t to, const c10::IValue &factor)
+{
+    const float scale = factor.isDouble() && factor.toDouble() > 0
+                            ? (float)(1.0 / factor.toDouble())
+                            : (float)from / (float)to;
+    std::vector<int32_t> places;
+    for (int64_t i = 0; i < to; i++) {
+        places.push_back(
+            (int32_t)std::min<int64_t>((int64_t)std::floor((float)i * scale), from - 1));
+    }
+    return Array(ops_array_from_host(context, HAL_TYPE_I32, 1, &to, places.data()));
 }
 
 Results nearest(const Call &c) // x, size, factors
 {
-  const Shape out = c.integers(1);
-  Array x = c.plain(0);
-  if (x.count() == 0 || x.rank() != 4) {
-    throw Unsupported("a change of size of nothing");
-  }
-  for (size_t k = 0; k < 2; k++) {
-    const int64_t axis = 2 + (int64_t)k;
-    x = Array(ops_array_gather(
-        (int32_t)axis, x,
-        nearest_places(c.context(), x.length(axis), out[k], c.value(2 + k))));
-  }
-  return {x};
+    const Shape out = c.integers(1);
+    Array x = c.plain(0);
+    if (x.count() == 0 || x.rank() != 4) {
+        throw Unsupported("a change of size of nothing");
+    }
+    for (size_t k = 0; k < 2; k++) {
+        const int64_t axis = 2 + (int64_t)k;
+        x = Array(ops_array_gather(
+            (int32_t)axis, x, nearest_places(c.context(), x.length(axis), out[k], c.value(2 + k))));
+    }
+    return {x};
 }
 
 Results nearest_backward(const Call &c) // g, size, input_size, factors
 {
-  const Shape out = c.integers(1), in = c.integers(2);
-  if (out[0] % in[2] || out[1] % in[3] || c.tensor(0).numel() == 0) {
-    throw Unsupported("a factor that is not whole");
-  }
-  const Array g = reshape(
-      c[0], Shape{in[0] * in[1], in[2], out[0] / in[2], in[3], out[1] / in[3]});
-  return {reshape(
-      reduce(OPS_REDUCE_SUM, reduce(OPS_REDUCE_SUM, g, 4, false), 2, false),
-      in)};
+    const Shape out = c.integers(1), in = c.integers(2);
+    if (out[0] % in[2] || out[1] % in[3] || c.tensor(0).numel() == 0) {
+        throw Unsupported("a factor that is not whole");
+    }
+    const Array g =
+        reshape(c[0], Shape{in[0] * in[1], in[2], out[0] / in[2], in[3], out[1] / in[3]});
+    return {reshape(reduce(OPS_REDUCE_SUM, reduce(OPS_REDUCE_SUM, g, 4, false), 2, false), in)};
 }
 
 const Operator TABLE[] = {
     {"convolution_overrideable", Types::PLAIN, convolution},
     {"convolution_backward_overrideable", Types::PLAIN, convolution_backward},
-    {"max_pool2d_with_indices max_pool2d_with_indices.out", Types::PLAIN,
-     max_pool},
+    {"max_pool2d_with_indices max_pool2d_with_indices.out", Types::PLAIN, max_pool},
     {"max_pool2d_with_indices_backward "
      "max_pool2d_with_indices_backward.grad_input",
      Types::PLAIN, max_pool_backward},
     {"avg_pool2d avg_pool2d.out", Types::COMMON, avg_pool},
-    {"avg_pool2d_backward avg_pool2d_backward.grad_input", Types::COMMON,
-     avg_pool_backward},
+    {"avg_pool2d_backward avg_pool2d_backward.grad_input", Types::COMMON, avg_pool_backward},
     {"upsample_nearest2d upsample_nearest2d.out", Types::PLAIN, nearest},
-    {"upsample_nearest2d_backward upsample_nearest2d_backward.grad_input",
-     Types::COMMON, nearest_backward},
+    {"upsample_nearest2d_backward upsample_nearest2d_backward.grad_input", Types::COMMON,
+     nearest_backward},
 };
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
-  add_operators(library, TABLE);
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
+{
+    add_operators(library, TABLE);
 }
 
 } // namespace

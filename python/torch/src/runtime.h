@@ -21,7 +21,7 @@ struct Device {
     hal_device *device = nullptr;
     hal_queue *queue = nullptr;
     ops_context *context = nullptr;
-    Cell *deferred = nullptr; // cells whose value may not be computed yet
+    Cell *deferred = nullptr;          // cells whose value may not be computed yet
     ops_array *failed_index = nullptr; // I32: 1 if an index was out of range; null: no tests
     bool records_graph = false;
 };

@@ -125,8 +125,7 @@ Array windows_of(const Array &padded, const Geometry &g, const Shape &places,
     return Array(ops_array_from_tensor(padded.context(), &view));
 }
 
-Array convolve(const Array &x, const Array &w, const Geometry &g, int64_t groups,
-               const Array *bias)
+Array convolve(const Array &x, const Array &w, const Geometry &g, int64_t groups, const Array *bias)
 {
     require_elements(x, w);
     places_of(g, space_of(x));
