@@ -12,11 +12,11 @@
 #include <string.h>
 
 #define SMALLEST 256u
-#define LARGE (UINT64_C(2) << 20) /* larger sizes are multiples of this */
-#define CLASSES 232               /* four per power of two from SMALLEST on */
-#define MAX_SCANNED 16            /* blocks of a class that are candidates for one request */
-#define MAX_SKIPPED 1024          /* blocks of a class that are skipped because they are busy */
-#define POOL_DIVISOR 2            /* the pool keeps at most this part of the device's memory */
+#define LARGEST_STEP (UINT64_C(2) << 20) /* between sizes; below: a quarter of a power of two */
+#define CLASSES 232                      /* four per power of two from SMALLEST on */
+#define MAX_SCANNED 16                   /* blocks of a class that are candidates for one request */
+#define MAX_SKIPPED 1024 /* blocks of a class that are skipped because they are busy */
+#define POOL_DIVISOR 2   /* the pool keeps at most this part of the device's memory */
 
 /* `end` is the `next` field of the last block; null means `first`. */
 typedef struct pool_class {
@@ -161,11 +161,8 @@ static uint64_t block_size(uint64_t bytes)
     if (bytes <= SMALLEST) {
         return SMALLEST;
     }
-    uint64_t step = LARGE;
-    if (bytes < LARGE) {
-        step = (UINT64_C(1) << (63 - __builtin_clzll(bytes))) / 4;
-        step = step < SMALLEST ? SMALLEST : step;
-    }
+    uint64_t step = (UINT64_C(1) << (63 - __builtin_clzll(bytes))) / 4;
+    step = step < SMALLEST ? SMALLEST : step > LARGEST_STEP ? LARGEST_STEP : step;
     return bytes > UINT64_MAX - step ? bytes : (bytes + step - 1) / step * step;
 }
 

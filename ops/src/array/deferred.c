@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Memory from which on an array that waits is computed to free it, in bytes. */
+#define OPS_HELD_BYTES (UINT64_C(1) << 20)
+
 /* Of what is inlined for one, two and any number of operands. */
 #define FOR_EACH_COUNT static inline __attribute__((always_inline))
 
@@ -150,6 +153,67 @@ static hal_status node_limit_cluster(ops_array *node)
     return status;
 }
 
+/* ---- Anchors that wait ---- */
+
+static inline bool node_is_anchor(const ops_array *node)
+{
+    return node->state == OPS_NODE_DEFERRED && node->operation >= OPS_OPERATION_REDUCE &&
+           node->operation < OPS_OPERATION_UPDATE &&
+           !(node->operation == OPS_OPERATION_CONCATENATE &&
+             node->function == OPS_CONCATENATE_PARTS);
+}
+
+/* The anchor that a node is, or that an elementwise node reads; null if none. */
+static const ops_array *node_find_anchor(const ops_array *node)
+{
+    const ops_array *anchor = node_is_anchor(node) ? node : NULL;
+    for (uint32_t i = 0; ops_node_is_elementwise(node) && i < node->operand_count && !anchor; i++) {
+        anchor = node_is_anchor(node->operands[i]) ? node->operands[i] : NULL;
+    }
+    return anchor;
+}
+
+/* Whether memory of some size ends with an array's only use. */
+static bool array_ends_with_use(const ops_array *x)
+{
+    const uint64_t bytes =
+        (uint64_t)ops_tensor_get_element_count(&x->view) * hal_type_size(x->view.type);
+    bool ends = bytes >= OPS_HELD_BYTES && x->references == 0 && x->uses == 1;
+    for (; ends && ops_node_is_view(x); x = x->operands[0]) {
+        ends = x->operands[0]->references == 0 && x->operands[0]->uses == 1;
+    }
+    return ends && (x->state == OPS_NODE_DEFERRED || !hal_buffer_is_shared(x->view.buffer));
+}
+
+static bool node_holds_memory(const ops_array *node)
+{
+    const ops_array *anchor = ops_node_is_held(node) ? node_find_anchor(node) : NULL;
+    bool holds = false;
+    for (uint32_t i = 0; anchor && i < anchor->operand_count && !holds; i++) {
+        holds = array_ends_with_use(ops_node_operands(anchor)[i]);
+    }
+    return holds;
+}
+
+/* Lists a node that has or is an anchor, and computes the one that has waited longest, if it alone
+ * holds memory: a product for a weight's gradient, which nothing reads before the end of the step,
+ * would keep the activations and gradients of all layers. */
+static hal_status arrays_add_waiting(ops_arrays *arrays, ops_array *node)
+{
+    if (arrays->is_recording || !node_find_anchor(node)) {
+        return HAL_OK;
+    }
+    ops_array **at = &arrays->waiting[arrays->waiting_count++ % OPS_WAITING_ANCHORS];
+    ops_array *oldest = *at; /* any node by now */
+    *at = node;
+    if (!oldest || oldest == node || oldest->state != OPS_NODE_DEFERRED ||
+        !node_holds_memory(oldest)) {
+        return HAL_OK;
+    }
+    arrays->why = "it holds memory that nothing else needs";
+    return ops_execute(&oldest, 1);
+}
+
 /* ops_defer after its checks. */
 FOR_EACH_COUNT ops_array *node_defer(ops_arrays *arrays, ops_operation operation,
                                      uint32_t operation_function, ops_array *const *operands,
@@ -252,8 +316,12 @@ ops_array *ops_defer(const char *function, ops_operation operation, uint32_t ope
     if (!arrays->fusion) {
         arrays->why = "fusion is off";
         status = ops_execute(&node, 1);
-    } else if (node_is_beyond_cluster(node) || node->depth > OPS_DEFERRED_DEPTH) {
-        status = node_limit_cluster(node);
+    } else {
+        status = arrays_add_waiting(arrays, node);
+        if (status == HAL_OK &&
+            (node_is_beyond_cluster(node) || node->depth > OPS_DEFERRED_DEPTH)) {
+            status = node_limit_cluster(node);
+        }
     }
     if (status != HAL_OK) {
         ops_node_release(node);

@@ -95,6 +95,12 @@ static hal_status plan_create_outputs(const ops_fusion_plan *plan, const executi
             buffers[made++] = hal_buffer_retain(output->view.buffer);
             continue;
         }
+        if (plan->donors[made]) {
+            output->in_host_memory = 0;
+            buffers[made] = hal_buffer_retain(plan->inputs[plan->donors[made] - 1]->view.buffer);
+            made++;
+            continue;
+        }
         output->in_host_memory = (uint8_t)node_is_read_directly(output, bytes, how);
         status = hal_buffer_create(device,
                                    output->in_host_memory ? HAL_MEMORY_DOWNLOAD : HAL_MEMORY_DEVICE,

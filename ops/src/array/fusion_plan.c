@@ -1,6 +1,8 @@
 /* Fusion plans, see fusion_plan.h. */
 #include "fusion_plan.h"
 
+#include "donation.h"
+
 #include "kernels/fold.h"
 #include "tensor/loop_limit.h"
 
@@ -521,10 +523,31 @@ void ops_fusion_plan_add_roots(ops_fusion_plan *plan, ops_array *const *roots, u
                                       plan_max_outputs(plan));
 }
 
+/* Elementwise results take the memory of operands that end with their kernel. A copy is recorded as
+ * one between two places. */
+static void plan_choose_donors(ops_fusion_plan *plan)
+{
+    const ops_fusion_cluster *cluster = &plan->epilogue;
+    const ops_array *first = cluster->nodes[0];
+    uint32_t taken = 0;
+    if (cluster->node_count == 1 && first->operation == OPS_OPERATION_UNARY &&
+        first->function == OPS_IDENTITY) {
+        return;
+    }
+    for (uint32_t i = 0; i < plan->output_count; i++) {
+        const uint32_t leaf = ops_donation_find(cluster, i, taken);
+        if (leaf < cluster->leaf_count) {
+            plan->donors[i] = (uint8_t)(leaf + 1);
+            taken |= UINT32_C(1) << leaf;
+        }
+    }
+}
+
 void ops_fusion_plan_list_operands(ops_fusion_plan *plan)
 {
     const ops_array *anchor = plan->anchor;
     ops_fusion_cluster *epilogue = &plan->epilogue;
+    memset(plan->donors, 0, sizeof plan->donors);
     plan->input_count = plan->output_count = 0;
     if (plan->has_prologue) {
         plan_add_inputs(plan, plan->prologue.leaves, plan->prologue.leaf_count);
@@ -554,6 +577,9 @@ void ops_fusion_plan_list_operands(ops_fusion_plan *plan)
     }
     for (uint32_t i = 0; i < epilogue->output_count; i++) {
         plan->outputs[plan->output_count++] = epilogue->nodes[epilogue->outputs[i]];
+    }
+    if (!anchor && !plan->rows) {
+        plan_choose_donors(plan);
     }
 }
 
@@ -606,6 +632,10 @@ void ops_fusion_plan_append_key(const ops_fusion_plan *plan, ops_cache_key *key)
     for (uint32_t i = 0; i < plan->output_count; i++) {
         if (ops_node_is_placed(plan->outputs[i])) {
             plan_append_place(plan, i, key);
+        }
+        if (plan->donors[i]) {
+            const uint32_t donation[2] = {i | 1u << 8, plan->donors[i]}; /* no place */
+            ops_cache_key_append(key, donation, sizeof donation);
         }
     }
 }

@@ -32,6 +32,7 @@ typedef struct ops_fusion_plan {
     uint32_t input_count, epilogue_first;
     ops_array *outputs[OPS_MAX_OUTPUTS]; /* arrays that are stored */
     uint32_t output_count;
+    uint8_t donors[OPS_MAX_OUTPUTS]; /* 1 + the input whose memory an output takes; 0: of none */
     /* Sums that take the place of the anchor's first operand, and those of the result, which are
      * one more output, or the only one, see matmul.h. Null: none. */
     ops_matmul_sums *reads, *writes;

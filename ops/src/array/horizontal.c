@@ -1,6 +1,7 @@
 /* Horizontal fusion, see horizontal.h. */
 #include "horizontal.h"
 
+#include "donation.h"
 #include "fusion_plan.h"
 #include "profile.h"
 
@@ -24,6 +25,7 @@ typedef struct member {
     uint32_t first_node, node_count; /* in the nodes of the join */
     uint8_t input_count, output_count;
     uint8_t outputs[OPS_MAX_OUTPUTS]; /* indices of nodes */
+    uint8_t donors[OPS_MAX_OUTPUTS];  /* 1 + the leaf whose elements an output takes; 0: of none */
     ops_array *leaves[OPS_CLUSTER_LEAVES];
     ops_segment segment; /* without the buffers of results */
 } member;
@@ -147,6 +149,23 @@ static bool member_describe(member *m, const ops_fusion_plan *plan, form_key *f)
     return fits;
 }
 
+/* Chooses leaves in shared buffers whose elements the outputs can take. */
+static void member_choose_donors(member *m, const ops_fusion_cluster *cluster)
+{
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < cluster->output_count; i++) {
+        uint32_t leaf = 0;
+        while (leaf < cluster->leaf_count &&
+               ((taken >> leaf & 1) || !cluster->leaves[leaf]->shares_buffer ||
+                !ops_donation_is_free(cluster, leaf, i))) {
+            leaf++;
+        }
+        const bool is_found = leaf < cluster->leaf_count;
+        m->donors[i] = is_found ? (uint8_t)(leaf + 1) : 0;
+        taken |= (uint32_t)is_found << leaf;
+    }
+}
+
 /* The number of a form, which is added where it is new. */
 static hal_status join_find_form(join *j, const form_key *f, const ops_fusion_cluster *cluster,
                                  uint32_t *number)
@@ -203,6 +222,7 @@ static hal_status join_add(join *j, ops_array *root)
     }
     HAL_TRY(join_find_form(j, &f, &plan.epilogue, &m->form));
     HAL_TRY(join_add_nodes(j, m, &plan.epilogue));
+    member_choose_donors(m, &plan.epilogue);
     j->member_count++;
     for (uint32_t i = 0; i < m->node_count; i++) {
         ops_array *node = j->nodes[m->first_node + i];
@@ -339,6 +359,63 @@ static hal_status buffers_create(shared_buffers *s, const form *f, member *membe
     return HAL_OK;
 }
 
+/* ---- Results in the memory of operands ---- */
+
+/* Whether a member's outputs take elements of leaves in `buffer`, and it reads that buffer where
+ * `like` does: a kernel has one binding for it. */
+static bool member_is_donated(const member *m, const member *like, const hal_buffer *buffer)
+{
+    bool is_donated = true;
+    for (uint32_t i = 0; i < m->output_count && is_donated; i++) {
+        is_donated = m->donors[i] && m->segment.views[m->donors[i] - 1].buffer == buffer;
+    }
+    for (uint32_t i = 0; i < m->input_count && is_donated; i++) {
+        is_donated =
+            (m->segment.views[i].buffer == buffer) == (like->segment.views[i].buffer == buffer);
+    }
+    return is_donated;
+}
+
+/* Whether nothing has a reference to a buffer but `count` nodes. */
+static bool buffer_is_of_nodes(hal_buffer *buffer, uint32_t count)
+{
+    for (uint32_t i = 1; i < count; i++) {
+        hal_buffer_release(buffer);
+    }
+    const bool is_of_nodes = !hal_buffer_is_shared(buffer);
+    for (uint32_t i = 1; i < count; i++) {
+        hal_buffer_retain(buffer);
+    }
+    return is_of_nodes;
+}
+
+/* Gives the results of the first members the elements of their donors, if those are all that a
+ * buffer has: what one kernel has stored, and equal members replace. Returns the number of members.
+ */
+static uint32_t members_take_donors(const form *f, member *members, uint32_t count)
+{
+    hal_buffer *buffer =
+        members->donors[0] ? members->segment.views[members->donors[0] - 1].buffer : NULL;
+    const hal_type type = f->key.types[members->input_count];
+    uint32_t taken = 0, outputs = 0;
+    while (buffer && taken < count && member_is_donated(&members[taken], members, buffer)) {
+        outputs += members[taken++].output_count;
+    }
+    for (uint32_t i = 0; i < members->input_count && taken; i++) { /* a binding has one type */
+        taken = members->segment.views[i].buffer != buffer || f->key.types[i] == type ? taken : 0;
+    }
+    if (taken < OPS_HORIZONTAL_LEAST || !buffer_is_of_nodes(buffer, outputs)) {
+        return 0;
+    }
+    for (uint32_t k = 0; k < taken; k++) {
+        member *m = &members[k];
+        for (uint32_t i = 0; i < m->output_count; i++) {
+            m->segment.views[m->input_count + i] = m->segment.views[m->donors[i] - 1];
+        }
+    }
+    return taken;
+}
+
 static void node_set_part(ops_array *node, const ops_segment_view *at)
 {
     node->in_host_memory = 0;
@@ -409,11 +486,12 @@ static hal_status members_compute(join *j, form *f, member *members, uint32_t co
                                   uint32_t *taken)
 {
     shared_buffers s = {.count = 0};
-    *taken = buffers_place(&s, f, members, count);
+    const uint32_t donated = members_take_donors(f, members, count);
+    *taken = donated ? donated : buffers_place(&s, f, members, count);
     ops_segment *segments = malloc((*taken ? *taken : 1) * sizeof *segments);
-    hal_status status = !segments ? report_no_memory()
-                        : !*taken ? HAL_OK
-                                  : buffers_create(&s, f, members, *taken);
+    hal_status status = !segments            ? report_no_memory()
+                        : !*taken || donated ? HAL_OK
+                                             : buffers_create(&s, f, members, *taken);
     for (uint32_t k = 0; status == HAL_OK && k < *taken; k++) {
         segments[k] = members[k].segment;
     }

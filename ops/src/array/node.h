@@ -11,6 +11,7 @@
  *   quantised_match products of quantised weights
  *   view_map        how operands are read to compute a view of a result instead of the result
  *   fusion_cluster  elementwise nodes that become one expression
+ *   donation        operands whose memory a result takes
  *   fusion_plan     decides what one kernel computes
  *   matmul_record   records the product of a fusion plan
  *   fusion_record   records a fusion plan through ops_pointwise, ops_reduce, ops_gemm, ...
@@ -164,6 +165,9 @@ struct ops_array {
 /* Deferred reductions that may be computed by the kernel of another one, see fusion_plan.h. */
 #define OPS_RECENT_REDUCTIONS 16u
 
+/* Anchors, and elementwise nodes of one, that wait although they hold memory, see deferred.c. */
+#define OPS_WAITING_ANCHORS 16u
+
 typedef struct ops_scope {
     ops_array head; /* of the ring of its arrays */
     struct ops_scope *outer;
@@ -185,12 +189,14 @@ struct ops_arrays {
     /* The last nodes of reductions, in a ring. Slabs live as long as the owner, so an entry may be
      * any node by now. */
     ops_array *reductions[OPS_RECENT_REDUCTIONS];
-    uint32_t reduction_count; /* so far */
-    uint32_t call_count;      /* deferred nodes so far */
-    int fusion;               /* 0: each call records its own kernel */
-    uint32_t max_leaves;      /* that one kernel may read on the context's device */
-    uint32_t cluster_epoch;   /* of the last gathering; 0 is never used */
-    uint32_t recording;       /* number of the last graph recording */
+    uint32_t reduction_count;                /* so far */
+    ops_array *waiting[OPS_WAITING_ANCHORS]; /* a ring as well */
+    uint32_t waiting_count;                  /* so far */
+    uint32_t call_count;                     /* deferred nodes so far */
+    int fusion;                              /* 0: each call records its own kernel */
+    uint32_t max_leaves;                     /* that one kernel may read on the context's device */
+    uint32_t cluster_epoch;                  /* of the last gathering; 0 is never used */
+    uint32_t recording;                      /* number of the last graph recording */
     bool is_recording;
     _Atomic uintptr_t thread;         /* whose the context is */
     _Atomic(ops_array *) remote_list; /* nodes with remote_releases */

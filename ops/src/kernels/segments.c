@@ -261,7 +261,7 @@ static void plan_bind(segments_plan *plan)
         const hal_type type = call->types[i];
         for (uint32_t slot = view->first; slot < view->first + (uint32_t)view->slots; slot++) {
             plan->bindings.types[slot] = type;
-            plan->bindings.access[slot] =
+            plan->bindings.access[slot] |=
                 i < call->input_count ? HAL_ACCESS_READ : HAL_ACCESS_WRITE;
             plan->bindings.count = slot >= plan->bindings.count ? slot + 1 : plan->bindings.count;
         }

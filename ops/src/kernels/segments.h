@@ -62,7 +62,8 @@ uint64_t ops_segments_largest_buffer(const ops_context *context);
 /* Records a kernel of the first segments, as many as its bindings allow. Outputs overlap neither
  * each other nor inputs, and are in few buffers that have no other use. *taken: how many; 0 where
  * a kernel would compute none, or fewer than two that are not folded, and then nothing was
- * recorded.
+ * recorded. An output may be the elements of an input of its segment, if that input and others in
+ * the same buffer are in it in all segments.
  * Errors: those of buffers, kernels and dispatches. */
 hal_status ops_segments_record(ops_context *context, const ops_segments *call,
                                ops_segment_tables *tables, uint32_t *taken);

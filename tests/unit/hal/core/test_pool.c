@@ -69,10 +69,7 @@ TEST_WITH(little_is_wasted, reset, NULL)
         hal_buffer *buffer = mock_buffer(device, bytes);
         const uint64_t held = memory_now().in_use_bytes;
         assert_true(held >= bytes && held % 256 == 0);
-        assert_true(held <= 256 || held <= bytes * 5 / 4 + 256 || held < bytes + (2u << 20));
-        if (bytes < 1 << 20) {
-            assert_true(held <= bytes * 5 / 4 + 256);
-        }
+        assert_true(held <= bytes * 5 / 4 + 256 && held < bytes + (2u << 20));
         hal_buffer_release(buffer);
     }
 }
