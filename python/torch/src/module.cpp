@@ -40,7 +40,11 @@ void empty_cache(int64_t device)
 void flush(int64_t device)
 {
     Lock lock;
-    evaluate_deferred(device_at(device));
+    Device &d = device_at(device);
+    if (!d.records_graph) {
+        evaluate_deferred(d);
+        check(hal_queue_flush(d.queue, nullptr));
+    }
 }
 
 c10::Dict<std::string, int64_t> fallbacks(bool reset)

@@ -264,3 +264,31 @@ def test_lazy_clone(strict):
     y = torch._lazy_clone(x)
     y.add_(1)
     assert x.tolist() == [0, 1, 2, 3] and y.tolist() == [1, 2, 3, 4]
+
+
+def test_modules_move_with_their_parameters(strict):
+    """Tied parameters stay one, and an optimizer that was made before has those on the device."""
+    embedding, output = torch.nn.Embedding(8, 4), torch.nn.Linear(4, 8, bias=False)
+    output.weight = embedding.weight
+    model = torch.nn.Sequential(embedding, output, torch.nn.BatchNorm1d(8))
+    before = model.state_dict(keep_vars=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model.to(DEVICE)
+    assert output.weight is embedding.weight and embedding.weight.device.type == DEVICE
+    assert all(value.device.type == DEVICE for value in model.state_dict().values())
+    start = embedding.weight.detach().clone()
+    model(torch.tensor([1, 2], device=DEVICE)).square().sum().backward()
+    optimizer.step()
+    assert not embedding.weight.equal(start)
+    model.half().float().cpu()
+    assert output.weight is embedding.weight is before["0.weight"] and embedding.weight.is_cpu
+    assert embedding.weight.grad.is_cpu and embedding.weight.dtype == torch.float32
+
+
+def test_modules_move_although_parameters_have_weak_references(strict):
+    import weakref
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 1))
+    seen = weakref.ref(model[0].weight)
+    model.to(DEVICE)
+    assert all(p.device.type == DEVICE for p in model.parameters())
+    assert not torch.__future__.get_swap_module_params_on_conversion() and seen is not None

@@ -7,6 +7,7 @@ import contextlib
 import os
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 _ops = torch.ops.halyard
 _in_child = False
@@ -20,6 +21,15 @@ def _start():
         global _in_child
         _in_child = True
     os.register_at_fork(after_in_child=forked)
+    register_optimizer_step_post_hook(_flush_after_step)
+
+
+def _flush_after_step(optimizer, *_) -> None:
+    """Begins the step of all parameters together. Left deferred, each would be computed where the next
+    forward pass reads it, and all gradients and what they are computed of would keep their memory until then."""
+    firsts = (group["params"][0] for group in optimizer.param_groups if group["params"])
+    for index in {p.device.index for p in firsts if p.device.type == "halyard"}:
+        _ops.flush(index)
 
 
 def _index(device=None) -> int:
@@ -93,7 +103,7 @@ def synchronize(device=None) -> None:
 
 
 def flush(device=None) -> None:
-    """Records what is deferred without a wait."""
+    """Submits what is deferred to the device, without a wait. Every step of an optimizer ends with it."""
     _ops.flush(_index(device))
 
 

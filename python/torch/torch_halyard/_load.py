@@ -16,8 +16,8 @@ def load() -> None:
         return
     torch.utils.rename_privateuse1_backend("halyard")
     torch.ops.load_library(_library())
-    from . import _device, _distributed, _share  # they ask torch.ops.halyard, which the library defines
+    from . import _device, _distributed, _module, _share  # they ask torch.ops.halyard, which the library defines
     torch._register_device_module("halyard", _device)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
-    for module in (_device, _distributed, _share):
+    for module in (_device, _distributed, _module, _share):
         module._start()
