@@ -248,7 +248,8 @@ static const case_family convolutions = {
 
 /* Forms that take different ways: one group, groups in fewer and in more images, one channel per
  * group with and without several results, windows of 1, steps beyond the window, one spatial place,
- * and windows that exceed the limit of memory. */
+ * and of transposed ones phases of one size, without any element of x, and of which some read
+ * beyond x on both sides. */
 static const convolution_case forms[] = {
     {.rank = 2,
      .images = 2,
@@ -329,6 +330,36 @@ static const convolution_case forms[] = {
      .outputs = 4,
      .length = {3, 3},
      .window = {3, 3}},
+    {.rank = 2,
+     .images = 2,
+     .groups = 1,
+     .inputs = 3,
+     .outputs = 4,
+     .length = {8, 10},
+     .window = {4, 2},
+     .stride = {2, 2},
+     .before = {1, 0},
+     .after = {1, 0}},
+    {.rank = 1,
+     .images = 2,
+     .groups = 1,
+     .inputs = 2,
+     .outputs = 3,
+     .length = {1},
+     .window = {2},
+     .stride = {4},
+     .before = {3},
+     .after = {2}},
+    {.rank = 2,
+     .images = 1,
+     .groups = 2,
+     .inputs = 2,
+     .outputs = 2,
+     .length = {7, 6},
+     .window = {3, 5},
+     .stride = {3, 2},
+     .before = {5, 1},
+     .after = {4, 7}},
 };
 
 static void add_forms(case_list *list)

@@ -229,8 +229,21 @@ static ops_array *compute_piece(const ops_convolution_form *f, ops_array *x, ops
     return y;
 }
 
-/* Pieces: images that fit into the limit together, and of one image lines along the first spatial
- * axis. Errors: INVALID_ARGUMENT for more than a program can want. */
+/* Pieces of at most `bytes`: images that fit into the limit together, and of one image lines along
+ * the first spatial axis. False for more than MAX_PIECES. */
+static bool pieces_fit(const ops_convolution_form *f, uint64_t line, uint64_t bytes,
+                       int64_t *images, int64_t *lines)
+{
+    const uint64_t most = line < bytes ? bytes / line : 1;
+    *lines = most < (uint64_t)f->places[0] ? (int64_t)most : f->places[0];
+    *images = (int64_t)(bytes / line / (uint64_t)f->places[0]);
+    *images = *images < 1 ? 1 : *images > f->images ? f->images : *images;
+    const int64_t across = (f->images - 1) / *images + 1, down = (f->places[0] - 1) / *lines + 1;
+    return across <= MAX_PIECES && down <= MAX_PIECES / across;
+}
+
+/* Pieces whose windows stay in a cache, or as few as memory allows. Errors: INVALID_ARGUMENT for
+ * more than a program can want. */
 static hal_status choose_pieces(const ops_convolution_form *f, hal_type type,
                                 const ops_convolution_tuning *tuning, int64_t *images,
                                 int64_t *lines)
@@ -238,18 +251,14 @@ static hal_status choose_pieces(const ops_convolution_form *f, hal_type type,
     uint64_t line = (uint64_t)f->groups * (uint64_t)f->inputs * hal_type_size(type);
     line = ops_compose_bytes(line, f->window, f->rank);
     line = ops_compose_bytes(line, f->places + 1, f->rank - 1);
-    const uint64_t most = line < OPS_CONVOLUTION_BYTES ? OPS_CONVOLUTION_BYTES / line : 1;
-    *lines = most < (uint64_t)f->places[0] ? (int64_t)most : f->places[0];
-    *images = (int64_t)(tuning->image_bytes / line / (uint64_t)f->places[0]);
-    *images = *images < 1 ? 1 : *images > f->images ? f->images : *images;
-    const int64_t across = (f->images - 1) / *images + 1, down = (f->places[0] - 1) / *lines + 1;
-    return across <= MAX_PIECES && down <= MAX_PIECES / across
+    return pieces_fit(f, line, tuning->piece_bytes, images, lines) ||
+                   pieces_fit(f, line, OPS_CONVOLUTION_BYTES, images, lines)
                ? HAL_OK
                : ops_invalid("%s: x: expected a convolution of at most %d pieces of %llu bytes of "
-                             "windows, got %lld images of %lld; cut x",
+                             "windows, got %lld images of pieces of %lld lines; cut x",
                              f->function, (int)MAX_PIECES,
-                             (unsigned long long)OPS_CONVOLUTION_BYTES, (long long)across,
-                             (long long)down);
+                             (unsigned long long)OPS_CONVOLUTION_BYTES, (long long)f->images,
+                             (long long)*lines);
 }
 
 /* The piece of `images` from `first` on and `lines` from `line` on: [N, groups O, places]. */

@@ -174,8 +174,8 @@ static ops_array *convolve_transposed_implicit(const ops_convolution_form *f, op
                                                ops_array *w, ops_array *bias)
 {
     const ops_convolution_form spread = spread_form(f);
-    if (ops_convolution_has_phases(f, bias)) {
-        return ops_convolution_phases(f, x, w, bias);
+    if (ops_convolution_has_phases(f, true, bias)) {
+        return ops_convolution_phases(f, true, x, w, bias);
     }
     int64_t start[OPS_MAX_SPATIAL] = {0};
     for (uint32_t i = 0; i < f->rank; i++) {
@@ -202,6 +202,10 @@ static ops_array *convolve_transposed(const ops_convolution_options *options, op
     w = turn_weights(&f, w);
     if (w && !ops_convolution_is_depthwise(&f) && is_implicit_transposed(&f, x)) {
         return convolve_transposed_implicit(&f, x, w, bias);
+    }
+    if (w && f.images > 0 && f.groups * f.outputs > 0 &&
+        ops_convolution_has_phases(&f, false, bias)) {
+        return ops_convolution_phases(&f, false, x, w, bias);
     }
     x = spread_zeros(&f, x);
     f = spread_form(&f); /* x has its zeros */

@@ -26,8 +26,9 @@ static axis_phase phase_of(const ops_convolution_form *f, uint32_t axis, int64_t
                         count - 1 - (from - last) / step};
 }
 
-/* The zeros before x, and its length with them, that all phases together read. */
-static void image_lengths(const ops_convolution_form *f, int64_t *before, int64_t *lengths)
+/* The zeros before x, and its length with them, that all phases together read. False where an axis
+ * has no phase that reads x. */
+static bool image_lengths(const ops_convolution_form *f, int64_t *before, int64_t *lengths)
 {
     for (uint32_t i = 0; i < f->rank; i++) {
         int64_t end = INT64_MIN;
@@ -40,26 +41,62 @@ static void image_lengths(const ops_convolution_form *f, int64_t *before, int64_
                 end = reach > end ? reach : end;
             }
         }
+        if (end == INT64_MIN) {
+            return false;
+        }
         lengths[i] = before[i] + end;
     }
+    return true;
 }
 
-bool ops_convolution_has_phases(const ops_convolution_form *f, bool has_bias)
+bool ops_convolution_has_phases(const ops_convolution_form *f, bool is_implicit, bool has_bias)
 {
+    const int64_t most = is_implicit ? OPS_CONVOLUTION_PHASES : OPS_CONVOLUTION_COPIED_PHASES;
     int64_t count = 1;
     bool fits = true, has_empty = false;
     for (uint32_t i = 0; i < f->rank && fits; i++) {
         fits = f->stride[i] == 1 || f->dilation[i] == 1;
         has_empty |= f->stride[i] > f->window[i];
-        count *= f->stride[i] <= OPS_CONVOLUTION_PHASES ? f->stride[i] : OPS_CONVOLUTION_PHASES + 1;
+        count *= f->stride[i] <= most ? f->stride[i] : most + 1;
     }
-    return fits && count > 1 && count <= OPS_CONVOLUTION_PHASES &&
+    return fits && count > 1 && count <= most &&
            !(has_empty && (has_bias || f->activation != OPS_IDENTITY));
 }
 
+/* x [N, C, lengths] with its zeros, in the order of the caller's axes; what no phase reads is left
+ * out. */
+static ops_array *image_pad(const ops_convolution_form *f, const int64_t *before,
+                            const int64_t *lengths, ops_array *x)
+{
+    ops_convolution_form form = *f;
+    int64_t shape[OPS_MAX_RANK] = {f->images, f->groups * f->inputs};
+    memcpy(shape + 2, lengths, f->rank * sizeof *shape);
+    for (uint32_t i = 0; x && i < f->rank; i++) {
+        const int64_t end = lengths[i] - before[i], given = x->view.shape[i + 2];
+        const int64_t first = before[i] < 0 ? -before[i] : 0, last = given < end ? given : end;
+        form.before[i] = before[i] > 0 ? before[i] : 0;
+        form.after[i] = end > given ? end - given : 0;
+        if (first >= last) {
+            return ops_array_full(x->owner->context, x->view.type, f->rank + 2, shape, 0);
+        }
+        x = ops_compose_slice(x, i + 2, first, last - first, 1);
+    }
+    return x ? ops_convolution_pad(&form, x) : NULL;
+}
+
+/* The result of one phase, of windows that are copied unless a kernel sums them. */
+static ops_array *phase_copied(const ops_convolution_form *f, ops_array *x, ops_array *w,
+                               ops_array *bias)
+{
+    return ops_convolution_is_depthwise(f)
+               ? ops_convolution_depthwise(f, x, w, bias)
+               : ops_convolution_channels_last(f, ops_convolution_compute(f, x, w, bias));
+}
+
 /* The result of one phase. */
-static ops_array *phase_compute(const ops_convolution_form *f, const axis_phase *phases,
-                                const int64_t *before, ops_array *x, ops_array *w, ops_array *bias)
+static ops_array *phase_compute(const ops_convolution_form *f, bool is_implicit,
+                                const axis_phase *phases, const int64_t *before, ops_array *x,
+                                ops_array *w, ops_array *bias)
 {
     ops_convolution_form form = *f;
     for (uint32_t i = 0; x && w && i < f->rank; i++) {
@@ -73,7 +110,11 @@ static ops_array *phase_compute(const ops_convolution_form *f, const axis_phase 
         x = ops_compose_slice(x, i + 2, before[i] - p->before, reach, 1);
         w = w ? ops_compose_slice(w, i + 2, p->tap, p->count, f->stride[i]) : NULL;
     }
-    return x && w ? ops_convolution_implicit(&form, x, w, bias) : NULL;
+    if (!x || !w) {
+        return NULL;
+    }
+    return is_implicit ? ops_convolution_implicit(&form, x, w, bias)
+                       : phase_copied(&form, x, w, bias);
 }
 
 /* Replaces the elements of a phase of the result. */
@@ -93,17 +134,20 @@ static ops_array *phase_put(const ops_convolution_form *f, const axis_phase *pha
     return ops_array_update(y, &view, part);
 }
 
-ops_array *ops_convolution_phases(const ops_convolution_form *f, ops_array *x, ops_array *w,
-                                  ops_array *bias)
+ops_array *ops_convolution_phases(const ops_convolution_form *f, bool is_implicit, ops_array *x,
+                                  ops_array *w, ops_array *bias)
 {
     static const int64_t step[OPS_MAX_SPATIAL] = {1, 1, 1};
     int64_t before[OPS_MAX_SPATIAL], lengths[OPS_MAX_SPATIAL], first[OPS_MAX_SPATIAL] = {0};
     int64_t shape[OPS_MAX_RANK] = {f->images};
     memcpy(shape + (f->channels_last ? 1 : 2), f->places, f->rank * sizeof *shape);
     shape[f->channels_last ? f->rank + 1 : 1] = f->groups * f->outputs;
-    image_lengths(f, before, lengths);
     ops_array *y = ops_array_full(x->owner->context, x->view.type, f->rank + 2, shape, 0);
-    x = ops_convolution_place_last(f, before, step, lengths, x);
+    if (!image_lengths(f, before, lengths)) {
+        return y;
+    }
+    x = is_implicit ? ops_convolution_place_last(f, before, step, lengths, x)
+                    : image_pad(f, before, lengths, x);
     for (bool more = true; more && x && y;) {
         axis_phase phases[OPS_MAX_SPATIAL];
         bool has_products = true;
@@ -112,7 +156,8 @@ ops_array *ops_convolution_phases(const ops_convolution_form *f, ops_array *x, o
             has_products &= phases[i].places > 0 && phases[i].count > 0;
         }
         if (has_products) {
-            y = phase_put(f, phases, first, y, phase_compute(f, phases, before, x, w, bias));
+            y = phase_put(f, phases, first, y,
+                          phase_compute(f, is_implicit, phases, before, x, w, bias));
         }
         more = false;
         for (uint32_t i = f->rank; i-- > 0 && !more;) {

@@ -35,8 +35,23 @@ static uint32_t usable_width(const ops_space *space, uint32_t widest, const uint
     return 1;
 }
 
+/* The multiple of `width`, at most `most` or one, of which an axis has the fewest idle lanes. */
+static uint32_t whole_vectors(uint64_t inner, uint32_t width, uint32_t most)
+{
+    uint32_t best = width;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t side = width; side <= most || side == width; side += width) {
+        const uint64_t lanes = ops_ceil_divide(inner, side) * side;
+        if (lanes <= least) {
+            least = lanes;
+            best = side;
+        }
+    }
+    return best;
+}
+
 /* Groups that are tiles of the two innermost dimensions: near a square, or longer next to a short
- * dimension. */
+ * dimension; where lanes are elements of vectors, with lines of whole vectors. */
 static void plan_tile(const ops_context *context, const ops_space *space,
                       ops_elementwise_plan *plan)
 {
@@ -54,6 +69,11 @@ static void plan_tile(const ops_context *context, const ops_space *space,
     plan->group = ops_even_share(inner, items < tuning->tile_side ? items : tuning->tile_side);
     plan->lines = ops_even_share(lines, items / plan->group);
     plan->group = ops_even_share(inner, items / plan->lines);
+    const uint32_t width = tuning->max_width == 1 ? info->subgroup_width : 0;
+    if (width > 0 && inner >= width && plan->group % width != 0) {
+        plan->group = whole_vectors(inner, width, tuning->tile_side);
+        plan->lines = ops_even_share(lines, items > plan->group ? items / plan->group : 1);
+    }
 }
 
 /* Chooses groups that one line or several fill, without idle lanes if possible. False when the two

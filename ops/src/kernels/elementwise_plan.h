@@ -64,6 +64,7 @@ typedef struct ops_elementwise_use {
                            does not write */
     uint8_t indexed;       /* the body computes indices from elements of the last view: on a
                               processor, work-items that share such an element access neighbours */
+    uint32_t work;         /* operations of an element, where they are many; 0: few */
     const uint32_t *sizes; /* bytes of the views' elements in memory; null without `loaded` */
 } ops_elementwise_use;
 

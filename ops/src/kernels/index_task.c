@@ -41,9 +41,9 @@ void ops_index_add(const ops_context *context, ops_index_task *t, const ops_tens
 }
 
 void ops_index_add_view(const ops_context *context, ops_index_task *t, const ops_tensor *tensor,
-                        const ops_tensor *view)
+                        const ops_tensor *view, uint32_t access)
 {
-    tensor_add(context, t, tensor, view, HAL_ACCESS_READ);
+    tensor_add(context, t, tensor, view, access);
 }
 
 static uint32_t scalar_count(const ops_index_task *t)
@@ -91,6 +91,7 @@ hal_status ops_index_prepare(ops_context *context, ops_index_task *t, uint32_t w
                                      .loaded = t->loaded,
                                      .repeatable = t->repeatable,
                                      .indexed = t->indexed,
+                                     .work = t->work,
                                      .sizes = sizes};
     const ops_elementwise_kernel kernel = {.name = t->name, .emit = emit_task, .user = t};
     ops_cache_key key;

@@ -21,8 +21,9 @@ typedef struct ops_index_task {
     hal_type scalar_type;                        /* NONE: that of indices */
     hal_type storage;                            /* of the output */
     int64_t reach;                               /* as in ops_layout_choose */
-    uint32_t loaded; /* this, repeatable and indexed: as in ops_elementwise_use */
+    uint32_t loaded; /* this and the next ones: as in ops_elementwise_use */
     uint8_t repeatable, indexed;
+    uint32_t work;
     int64_t offsets[OPS_INDEX_TENSORS]; /* of the tensors in their buffers, in elements */
     uint32_t empty;                     /* a bit for each tensor without elements */
     uint32_t tensor_count;
@@ -48,9 +49,10 @@ hal_status ops_check_apart(const char *function, const char *argument, const ops
 void ops_index_add(const ops_context *context, ops_index_task *t, const ops_tensor *tensor,
                    uint32_t access);
 
-/* The same for a view of the tensor that may reach beyond it, where the body tests coordinates. */
+/* The same for a view of the tensor: of some of its elements, from which the body reaches others,
+ * or one that may reach beyond it, where the body tests coordinates. */
 void ops_index_add_view(const ops_context *context, ops_index_task *t, const ops_tensor *tensor,
-                        const ops_tensor *view);
+                        const ops_tensor *view, uint32_t access);
 
 /* Plans the kernel with at most `widest` neighbours for a work-item, finds it, and starts the block
  * of scalars with those of the layout. */

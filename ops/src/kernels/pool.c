@@ -162,7 +162,7 @@ hal_status ops_pool_windows(ops_context *context, const ops_pool_form *form, con
     }
     ops_space_begin(&t.space, y->rank, y->shape);
     ops_index_add(context, &t, y, HAL_ACCESS_WRITE);
-    ops_index_add_view(context, &t, x, &view);
+    ops_index_add_view(context, &t, x, &view, HAL_ACCESS_READ);
     for (uint32_t i = 0; i < form->rank; i++) {
         if (f.tested >> i & 1) {
             ops_tensor at = spatial_view(y, y, 0, 0);

@@ -15,6 +15,7 @@ static double step_lines(const ops_context *context, const ops_elementwise_use *
         inner < tuning->long_line && !use->indexed ? info->max_group_items / row : 1;
     const uint32_t most = items < info->max_group_size[1] ? items : info->max_group_size[1];
     uint32_t tried = count <= tuning->few_lines ? ops_even_share(count, most) : most;
+    const double share = 1 + (double)use->work; /* of an element, relative to a short one's work */
     double best = 0;
     *lines = 0;
     for (; tried > 0; tried /= 2) {
@@ -23,9 +24,9 @@ static double step_lines(const ops_context *context, const ops_elementwise_use *
         }
         const double steps =
             (double)ops_ceil_divide(inner, row) * (double)ops_ceil_divide(count, tried);
-        const double work = steps *
-                            (tuning->step_items + (double)tried * (row + tuning->line_items)) /
-                            (double)count;
+        const double work =
+            steps * (tuning->step_items / share + (double)tried * (row + tuning->line_items)) /
+            (double)count;
         if (*lines == 0 || work < best) {
             best = work;
             *lines = tried;

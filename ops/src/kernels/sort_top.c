@@ -61,7 +61,7 @@ static hal_status record_keys(ops_context *context, const top_call *c)
                         .scalar_names = {"length"}};
     ops_space_begin(&t.space, y.rank, y.shape);
     ops_index_add(context, &t, &y, HAL_ACCESS_WRITE);
-    ops_index_add_view(context, &t, &x, &view);
+    ops_index_add_view(context, &t, &x, &view, HAL_ACCESS_READ);
     ops_space_add_coordinate(&t.space, s->axis);
     ops_block block;
     ops_entry *entry;

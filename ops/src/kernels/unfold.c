@@ -146,7 +146,7 @@ hal_status ops_unfold(ops_context *context, const ops_unfold_places *places, con
     ops_space_begin(&t.space, to.rank, to.shape);
     ops_index_add(context, &t, &to, HAL_ACCESS_WRITE);
     const ops_tensor view = view_of(places, &from, &to, &t.reach);
-    ops_index_add_view(context, &t, &from, &view);
+    ops_index_add_view(context, &t, &from, &view, HAL_ACCESS_READ);
     ops_index_add(context, &t, &one, HAL_ACCESS_READ);
     for (uint32_t a = 0; a < x->rank; a++) {
         int64_t least, most;

@@ -82,7 +82,7 @@ const ops_tuning ops_tuning_gpu = {
     /* Estimated: the weights fit a compute unit's first cache. No GPU has measured it. */
     .recurrent = {.max_hidden = 128, .max_products = 1 << 22},
     /* Some drivers' copies reach a quarter of a kernel's rate. */
-    .convolution = {.image_bytes = 64 << 20,
+    .convolution = {.piece_bytes = 64 << 20,
                     .pools_at_once = true,
                     .implicit_copy_rate = 20,
                     /* H200, 2026-11-29: F32, 33 convolutions and gradients; halves by rates of

@@ -45,7 +45,7 @@ const ops_tuning ops_tuning_software = {
              .stores_costly = true},
     /* PoCL, batch 16: 64 values 0.84 of the time of products, 128 9 times. */
     .recurrent = {.max_hidden = 64, .max_products = 1 << 18},
-    .convolution = {.image_bytes = 64 << 20,
+    .convolution = {.piece_bytes = 64 << 20,
                     .pads_by_copies = true,
                     .pools_at_once = true,
                     .min_line = 16},

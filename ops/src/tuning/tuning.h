@@ -205,10 +205,11 @@ typedef struct ops_sort_tuning {
 
 /* Convolutions (composed/convolution.c). */
 typedef struct ops_convolution_tuning {
-    uint64_t image_bytes; /* most windows of several images in one product */
+    uint64_t piece_bytes; /* most windows of one product, unless those of a line take more */
     bool pads_by_copies;  /* tests of coordinates cost more than a fill and a copy */
     bool pools_at_once; /* windows that are long or reach beyond x by one kernel (kernels/pool.c) */
     bool bakes_steps;   /* depthwise: neighbours at known distances share an address */
+    uint32_t results;   /* depthwise: of a work-item, where steps are known; 0, 1: one */
     /* Implicit GEMM, on a compute unit: bytes that copies write or read in a nanosecond, 0: it is
      * never chosen; nanoseconds of a multiplication in the product of copied windows and in the
      * implicit one, of F32 elsewhere and of halves on matrix units; and of a further kernel. */

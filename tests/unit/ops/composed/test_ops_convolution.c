@@ -95,6 +95,43 @@ static void small_ones_are_right(void **state)
     ops_context_set_fusion(test_context, 1);
 }
 
+/* One channel per group: the bits of a result do not depend on the results that one work-item
+ * computes with it. */
+static void neighbours_change_no_bits(void **state)
+{
+    enum { CHANNELS = 5, LINES = 23, LENGTH = 19, MOST = CHANNELS * LINES * LENGTH };
+    static float whole[MOST], one[MOST];
+    ops_convolution_options o = {.size = sizeof o, .groups = CHANNELS};
+    ok(ops_scope_begin(test_context));
+    for (uint32_t turn = 0; turn < 8; turn++) {
+        const int64_t step = 1 + turn / 2 % 2, window = turn < 4 ? 3 : 5;
+        const int64_t lines = (LINES - window) / step + 1, count = (LENGTH - window) / step + 1;
+        const int32_t along = turn % 2 ? 1 : 2; /* channels last: the second axis */
+        o.channels_last = turn % 2;
+        o.stride[0] = o.stride[1] = step;
+        ops_array *x =
+            made(ops_sin(numbers(4,
+                                 o.channels_last ? (int64_t[]){1, LINES, LENGTH, CHANNELS}
+                                                 : (int64_t[]){1, CHANNELS, LINES, LENGTH},
+                                 0.7)));
+        ops_array *w = ops_sin(numbers(4, (int64_t[]){CHANNELS, 1, window, window}, 1.3));
+        const size_t floats = (size_t)(CHANNELS * lines * count);
+        ok(ops_array_read(made(ops_array_convolution(&o, x, w, NULL)), floats * sizeof *whole,
+                          whole));
+        for (int64_t line = 0; line < lines; line++) {
+            ops_array *part = ops_array_slice(x, along, line * step, window, 1);
+            part = made(ops_array_convolution(&o, part, w, NULL));
+            ok(ops_array_read(part, floats / (size_t)lines * sizeof *one, one));
+            for (int64_t i = 0; i < CHANNELS * count; i++) {
+                const int64_t at = o.channels_last ? line * CHANNELS * count + i
+                                                   : (i / count * lines + line) * count + i % count;
+                assert_memory_equal(&one[i], &whole[at], sizeof *one);
+            }
+        }
+    }
+    ok(ops_scope_end(test_context));
+}
+
 static void wrong_calls_are_refused(void **state)
 {
     ops_convolution_options o = {.size = sizeof o};
@@ -145,6 +182,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_are_counted), cmocka_unit_test(small_ones_are_right),
-        cmocka_unit_test(wrong_calls_are_refused), cmocka_unit_test(views_are_right)};
+        cmocka_unit_test(neighbours_change_no_bits), cmocka_unit_test(wrong_calls_are_refused),
+        cmocka_unit_test(views_are_right)};
     return RUN_ON_ALL(tests);
 }
