@@ -36,7 +36,8 @@ static const struct {
               {"kernels", 0.05, suite_kernels, NULL, NULL},
               {"attention", 0.1, suite_attention, ratios_finish, attention_list},
               {"operators", 0.05, suite_operators, ratios_finish, operators_list},
-              {"quantised", 0.2, suite_quantised, NULL, NULL}};
+              {"quantised", 0.2, suite_quantised, NULL, NULL},
+              {"grouped", 0.2, suite_grouped, NULL, NULL}};
 enum { SUITES = sizeof suites / sizeof suites[0] };
 
 /* The processors of the process, which a container may limit. */

@@ -340,8 +340,8 @@ static const command_option rows[] = {
 static const command_line line = {
     .program = "hal-bench",
     .usage = "gemm|pointwise|reduce|dispatch|batch|start|sequential|transfer|"
-             "collectives|grid|dense|mixes|optimizer|kernels|attention|operators|quantised "
-             "[options]",
+             "collectives|grid|dense|mixes|optimizer|kernels|attention|operators|quantised|"
+             "grouped [options]",
     .exit_status =
         "Exit status: 0 all measured, 1 a wrong result or a failed call, 2 wrong usage.\n",
     .options = rows,
@@ -363,10 +363,11 @@ static command_result check_owners(const bench_options *options)
         {"--peer", options->peer_count > 0, "gemm"},
         {"--second", options->second != NULL, "sequential,grid"},
         {"--seed", seeded && options->seed != 0,
-         "sequential,grid,mixes,kernels,attention,operators,quantised"},
+         "sequential,grid,mixes,kernels,attention,operators,quantised,grouped"},
         {"--epilogue", options->epilogue, "gemm"},
         {"--regret", options->regret, "gemm"},
-        {"--random", options->random != 0, "gemm,grid,mixes,kernels,attention,operators,quantised"},
+        {"--random", options->random != 0,
+         "gemm,grid,mixes,kernels,attention,operators,quantised,grouped"},
         {"--settle", options->settle != 0, "kernels"},
         {"--caches", options->caches != NULL, "kernels"},
         {"--layout", options->layout != NULL, "gemm"},

@@ -72,6 +72,7 @@ static const struct {
     {"ops/attention_gradients", CASE_LEVEL_OPS, cases_ops_attention_gradients},
     {"ops/gemm", CASE_LEVEL_OPS, cases_ops_gemm},
     {"ops/quantised", CASE_LEVEL_OPS, cases_ops_quantised},
+    {"ops/grouped", CASE_LEVEL_OPS, cases_ops_grouped},
     {"ops/gemm_classes", CASE_LEVEL_OPS, cases_ops_gemm_classes},
     {"ops/gemm_native_classes", CASE_LEVEL_OPS, cases_ops_gemm_native_classes},
     {"ops/gemm_long", CASE_LEVEL_OPS, cases_ops_gemm_long},

@@ -21,6 +21,7 @@ void suite_kernels(bench_state *bench);
 void suite_attention(bench_state *bench);
 void suite_operators(bench_state *bench);
 void suite_quantised(bench_state *bench);
+void suite_grouped(bench_state *bench);
 
 /* The one pass of start --once, which suite_start runs in child processes: prints the times. False
  * after a printed failure. */

@@ -76,6 +76,7 @@ void cases_ops_gemm_integers(case_list *list);
 void cases_ops_gemm_stress(case_list *list);
 void cases_ops_normwise(case_list *list);
 void cases_ops_quantised(case_list *list);
+void cases_ops_grouped(case_list *list);
 void cases_ops_index(case_list *list);
 void cases_ops_recurrent(case_list *list);
 void cases_ops_scan(case_list *list);

@@ -157,6 +157,41 @@ static void levels(corpus *c, ops_expression *epilogue)
     }
 }
 
+/* Groups of rows in every class, by either order of B. */
+static void groups(corpus *c, const ops_expression *epilogue)
+{
+    static const int64_t sizes[][4] = {
+        {8, 1024, 512, 512}, {64, 64, 512, 512}, {16, 333, 77, 65}, {128, 16, 512, 256}};
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_BF16, HAL_TYPE_F16};
+    for (int i = 0; i < 4 * 6 && !c->failed; i += c->all ? 1 : 5) {
+        const int64_t *s = sizes[i % 4],
+                      stored[3] = {s[0], i % 2 ? s[2] : s[3], i % 2 ? s[3] : s[2]};
+        const hal_type type = types[i / 4 % 3];
+        const int64_t count[1] = {s[0] + 1};
+        corpus_case(c, "gemm_groups_%s_%s_%c_%lldx%lldx%lldx%lld", i / 12 ? "fast" : "strict",
+                    hal_type_name(type), i % 2 ? 't' : 'n', (long long)s[0], (long long)s[1],
+                    (long long)s[2], (long long)s[3]);
+        const ops_tensor a = corpus_matrix(c, type, s[1], s[3]);
+        ops_tensor b = corpus_tensor(c, type, 3, stored);
+        const ops_tensor y = corpus_matrix(c, type, s[1], s[2]);
+        const ops_tensor bias = corpus_vector(c, HAL_TYPE_F32, s[2]);
+        const ops_tensor offsets = corpus_tensor(c, HAL_TYPE_I32, 1, count);
+        const bool has_bias = type == HAL_TYPE_F32;
+        const ops_gemm_options options = {.size = sizeof options,
+                                          .alpha = 1.0,
+                                          .precision = i / 12 ? HAL_GEMM_FAST : HAL_GEMM_STRICT,
+                                          .epilogue = has_bias ? epilogue : NULL,
+                                          .inputs = &bias,
+                                          .input_count = has_bias ? 1 : 0};
+        if (!c->failed && i % 2) {
+            corpus_did(c, ops_tensor_transpose(&b, 1, 2, &b));
+        }
+        if (!c->failed) {
+            corpus_did(c, ops_gemm_grouped(c->ops, &options, &a, &b, &offsets, NULL, &y));
+        }
+    }
+}
+
 /* beta, a batch, an epilogue with a further input, and unaligned leading dimensions. */
 static void variants(corpus *c)
 {
@@ -185,6 +220,7 @@ static void variants(corpus *c)
     steps(c, epilogue);
     parts(c, epilogue);
     quantised(c, epilogue);
+    groups(c, epilogue);
     levels(c, epilogue);
     ops_expression_destroy(epilogue);
     corpus_case(c, "gemm_batch");

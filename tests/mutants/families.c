@@ -203,6 +203,15 @@ static uint32_t window_line(wrap_ir *ir, uint32_t i)
     return i;
 }
 
+/* ---- Groups of rows ---- */
+
+/* The bisection for a tile's group ends one group early where the tile is the group's first. */
+static uint32_t group_first_tile(wrap_ir *ir, uint32_t i)
+{
+    ir->records[i].opcode = HAL_IR_LT;
+    return i;
+}
+
 /* ---- Random numbers ---- */
 
 /* A number from random bits has 23 of them, not 24. */
@@ -237,6 +246,7 @@ const mutant mutants_families[] = {MUTANT(gather_beyond, "gather", LT, NONE),
                                    MUTANT(recurrent_carried, "gru", SET, NONE),
                                    MUTANT(loop_choice, "chain", SELECT, I32),
                                    MUTANT(integer_sums, "gemm", STORE, NONE),
+                                   MUTANT(group_first_tile, "gemm_grouped", LE, NONE),
                                    MUTANT(complex_cross, "chain", ADD, NONE),
                                    MUTANT(random_bits, "random_uniform", SHR, U32),
                                    {.name = NULL}};

@@ -20,6 +20,7 @@
 #include <ops/convolution.h>
 #include <ops/draw.h>
 #include <ops/gemm.h>
+#include <ops/grouped.h>
 #include <ops/graph.h>
 #include <ops/comm.h>
 #include <ops/dlpack.h>

@@ -298,7 +298,9 @@ ops_array *ops_defer(const char *function, ops_operation operation, uint32_t ope
     if (operation == OPS_OPERATION_ATTENTION) {
         node->scale = result->scale;
     }
-    if (operation >= OPS_OPERATION_UNFOLD && operation <= OPS_OPERATION_UPDATE &&
+    const bool has_groups =
+        operation == OPS_OPERATION_MATMUL && operation_function & OPS_MATMUL_GROUPED;
+    if ((has_groups || (operation >= OPS_OPERATION_UNFOLD && operation <= OPS_OPERATION_UPDATE)) &&
         node_copy_form(function, result, node)) {
         ops_node_release(node);
         return NULL;

@@ -5,9 +5,9 @@
 
 /* `function` has 8 bits. */
 #define PRECISION_BITS 4u
+#define LEVELS_MASK ((OPS_MATMUL_GROUPED >> PRECISION_BITS) - 1)
 
-_Static_assert(HAL_GEMM_NORMWISE >> PRECISION_BITS == 0 &&
-                   HAL_GEMM_MAX_LEVELS << PRECISION_BITS <= UINT8_MAX,
+_Static_assert(HAL_GEMM_NORMWISE >> PRECISION_BITS == 0 && HAL_GEMM_MAX_LEVELS <= LEVELS_MASK,
                "precision and levels fit into `function`");
 
 uint32_t ops_matmul_function(uint32_t precision, uint32_t levels)
@@ -20,7 +20,7 @@ ops_gemm_options ops_matmul_options(const ops_array *matmul)
     return (ops_gemm_options){.size = sizeof(ops_gemm_options),
                               .alpha = 1,
                               .precision = matmul->function & ((1u << PRECISION_BITS) - 1),
-                              .levels = matmul->function >> PRECISION_BITS,
+                              .levels = matmul->function >> PRECISION_BITS & LEVELS_MASK,
                               .prepared = ops_matmul_prepared(matmul)};
 }
 

@@ -2,6 +2,8 @@
 #include "matmul_record.h"
 
 #include "gemm/gemm.h"
+#include "gemm/grouped.h"
+#include "matmul.h"
 #include "tensor/allocation.h"
 #include "tensor/compile_policy.h"
 
@@ -23,6 +25,20 @@ static hal_status product_create(const ops_fusion_plan *plan, ops_tensor *produc
     return ops_buffer_create(plan->context, bytes ? bytes : 4, &product->buffer);
 }
 
+/* The product by an ordinary B, or of groups by one each. */
+static hal_status product_record(const ops_fusion_plan *plan, const ops_gemm_options *options,
+                                 const ops_tensor *a, const ops_tensor *b, const ops_tensor *y)
+{
+    const ops_array *anchor = plan->anchor;
+    if (!(anchor->function & OPS_MATMUL_GROUPED)) {
+        return ops_gemm(plan->context, options, a, b, y);
+    }
+    const ops_grouped_form *groups = anchor->form;
+    return ops_gemm_grouped(plan->context, options, a, b,
+                            anchor->operand_count > 2 ? &plan->inputs[2]->view : NULL,
+                            groups->count ? groups->offsets : NULL, y);
+}
+
 /* Whether the product is computed by another implementation with the epilogue than without, and so
  * in another order of additions. */
 static bool epilogue_changes_product(const ops_fusion_plan *plan, const ops_gemm_options *options,
@@ -31,6 +47,11 @@ static bool epilogue_changes_product(const ops_fusion_plan *plan, const ops_gemm
     const ops_tensor *a = &plan->inputs[0]->view, *b = &plan->inputs[1]->view;
     ops_gemm_options plain = *options;
     ops_tensor product = plan->anchor->view;
+    if (options->epilogue && plan->anchor->function & OPS_MATMUL_GROUPED) {
+        const ops_grouped_form *groups = plan->anchor->form;
+        return ops_gemm_grouped_is_apart(plan->context, plan->anchor->operand_count > 2,
+                                         groups->count > 0);
+    }
     if (!options->epilogue || options->precision == HAL_GEMM_NORMWISE || options->prepared ||
         ops_gemm_is_native(plan->context, options, a, b, y)) {
         return false;
@@ -59,8 +80,8 @@ static hal_status record_apart(const ops_fusion_plan *plan, const ops_gemm_optio
     plain.input_count = 0;
     hal_status status = ops_fusion_cluster_make_expression(&plan->epilogue, 0, 1, &expression);
     if (status == HAL_OK) {
-        status = ops_gemm(plan->context, &plain, &plan->inputs[0]->view, &plan->inputs[1]->view,
-                          &inputs[0]);
+        status = product_record(plan, &plain, &plan->inputs[0]->view, &plan->inputs[1]->view,
+                                &inputs[0]);
     }
     if (status == HAL_OK) {
         status = ops_pointwise(plan->context, expression, inputs, count, y, 1);
@@ -105,7 +126,7 @@ hal_status ops_matmul_record(const ops_fusion_plan *plan, const ops_expression *
     options.inputs = inputs;
     options.input_count = plan->input_count - plan->epilogue_first;
     y.buffer = stored ? buffers[0] : NULL;
-    if (plan->anchor->form) {
+    if (plan->anchor->form && !(plan->anchor->function & OPS_MATMUL_GROUPED)) {
         return record_quantised(plan, &options, &y);
     }
     if (plan->writes) {
@@ -122,5 +143,5 @@ hal_status ops_matmul_record(const ops_fusion_plan *plan, const ops_expression *
     if (epilogue_changes_product(plan, &options, &y)) {
         return record_apart(plan, &options, &y);
     }
-    return ops_gemm(plan->context, &options, a, options.prepared ? NULL : b, stored ? &y : NULL);
+    return product_record(plan, &options, a, options.prepared ? NULL : b, stored ? &y : NULL);
 }

@@ -452,6 +452,10 @@ void ops_node_set_view(ops_array *node, const ops_tensor *view)
 
 uint32_t ops_node_form_bytes(const ops_array *node)
 {
+    if (node->operation == OPS_OPERATION_MATMUL && node->function & OPS_MATMUL_GROUPED) {
+        const ops_grouped_form *groups = node->form;
+        return (uint32_t)(sizeof *groups + (size_t)groups->count * sizeof *groups->offsets);
+    }
     return node->operation == OPS_OPERATION_UNFOLD        ? sizeof(ops_unfold_places)
            : node->operation == OPS_OPERATION_DEPTHWISE   ? sizeof(ops_depthwise_options)
            : node->operation == OPS_OPERATION_CONVOLUTION ? sizeof(ops_gemm_windows_form)

@@ -61,7 +61,8 @@ typedef enum ops_operation {
     OPS_OPERATION_SOFTMAX,
     OPS_OPERATION_LOG_SOFTMAX,
     OPS_OPERATION_MATMUL, /* `function` is that of ops_matmul_function; with quantised weights there
-                           * is a `form`: ops_quantised_form, see quantised_match.h */
+                           * is a `form`: ops_quantised_form, see quantised_match.h; with groups
+                           * ops_grouped_form */
     OPS_OPERATION_GATHER,
     OPS_OPERATION_TAKE,
     OPS_OPERATION_SCATTER,     /* `function` is the ops_scatter_kind */
@@ -115,6 +116,15 @@ typedef struct ops_quantised_form {
     int64_t blocks; /* of k; in expressions the values have an axis of them */
     double zero;
 } ops_quantised_form;
+
+/* A bit of the `function` of MATMUL: a product of groups of rows, whose `form` is an
+ * ops_grouped_form, and whose third operand are the offsets on the device, if there are any. */
+#define OPS_MATMUL_GROUPED 0x80u
+
+typedef struct ops_grouped_form {
+    int64_t count;     /* of offsets on the host; 0: none */
+    int64_t offsets[]; /* see ops/grouped.h */
+} ops_grouped_form;
 
 typedef struct ops_arrays ops_arrays;
 

@@ -120,8 +120,10 @@ static hal_status check_epilogue_types(const ops_gemm_options *options, hal_type
     return HAL_OK;
 }
 
+/* `shape`, of `rank`, is what the further inputs are broadcast to: that of C, or of groups. */
 static hal_status check_epilogue(const ops_context *context, const ops_gemm_options *options,
-                                 hal_type accumulator, const ops_tensor *c)
+                                 hal_type accumulator, const ops_tensor *c, uint32_t rank,
+                                 const int64_t *shape)
 {
     uint32_t count = options->input_count;
     const ops_expression *e = options->epilogue;
@@ -142,7 +144,7 @@ static hal_status check_epilogue(const ops_context *context, const ops_gemm_opti
     for (uint32_t i = 0; i < count; i++) {
         const ops_tensor *input = &options->inputs[i];
         HAL_TRY(ops_check_tensor(context, "ops_gemm", "options.inputs", input));
-        HAL_TRY(ops_check_broadcast("ops_gemm", "options.inputs", input, c->rank, c->shape));
+        HAL_TRY(ops_check_broadcast("ops_gemm", "options.inputs", input, rank, shape));
         if (ops_overlap(input, c) && !ops_same_view(input, c)) {
             return ops_invalid("ops_gemm: options.inputs[%u]: expected c itself or other memory, "
                                "got an overlap with c",
@@ -164,7 +166,40 @@ hal_status ops_gemm_check_matrices(const ops_context *context, const ops_gemm_op
         return ops_invalid("ops_gemm: c: expected memory that %s does not use, got an overlap",
                            ops_overlap(a, c) ? "a" : "b");
     }
-    return check_epilogue(context, options, ops_gemm_accumulator(a->type), c);
+    return check_epilogue(context, options, ops_gemm_accumulator(a->type), c, c->rank, c->shape);
+}
+
+hal_status ops_gemm_check_groups(const ops_context *context, const ops_gemm_options *options,
+                                 const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
+{
+    HAL_TRY(ops_check_tensor(context, "ops_gemm_grouped", "a", a));
+    HAL_TRY(ops_check_tensor(context, "ops_gemm_grouped", "b", b));
+    HAL_TRY(ops_check_output(context, "ops_gemm_grouped", "c", c));
+    HAL_TRY(check_types(options, a, b, c));
+    HAL_TRY(check_factors(options, a->type));
+    char text[3][OPS_TEXT_BYTES];
+    if (a->rank != 2 || b->rank != 3 || c->rank != 2 || a->shape[1] != b->shape[1] ||
+        a->shape[0] != c->shape[0] || b->shape[2] != c->shape[1]) {
+        return ops_invalid("ops_gemm_grouped: a, b, c: expected shapes [rows, k], [groups, k, n] "
+                           "and [rows, n], got %s, %s and %s",
+                           ops_describe(a, text[0]), ops_describe(b, text[1]),
+                           ops_describe(c, text[2]));
+    }
+    if (a->shape[0] > INT32_MAX || a->shape[1] > INT32_MAX || b->shape[2] > INT32_MAX ||
+        b->shape[0] > OPS_GEMM_MAX_GROUPS) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_gemm_grouped: shape: expected lengths up to 2^31 - 1 and up to "
+                              "%u groups, got %s and %s",
+                              OPS_GEMM_MAX_GROUPS, ops_describe(a, text[0]),
+                              ops_describe(b, text[1]));
+    }
+    if (ops_overlap(a, c) || ops_overlap(b, c)) {
+        return ops_invalid(
+            "ops_gemm_grouped: c: expected memory that %s does not use, got an overlap",
+            ops_overlap(a, c) ? "a" : "b");
+    }
+    const int64_t shape[3] = {b->shape[0], c->shape[0], c->shape[1]};
+    return check_epilogue(context, options, ops_gemm_accumulator(a->type), c, 3, shape);
 }
 
 /* The matrices of a product with sums: all lengths are known, A or C may have no tensor. */
@@ -208,7 +243,8 @@ hal_status ops_gemm_check(const ops_context *context, const ops_gemm_options *op
         ops_tensor like;
         HAL_TRY(ops_gemm_check_options(options));
         HAL_TRY(ops_normwise_check(context, options, a, b, c, &like));
-        HAL_TRY(check_epilogue(context, options, b->type, c ? c : &like));
+        const ops_tensor *y = c ? c : &like;
+        HAL_TRY(check_epilogue(context, options, b->type, y, y->rank, y->shape));
         product_init_sums(product, options, a, b, c, &like);
         return ops_normwise_takes(context->info, options)
                    ? HAL_OK

@@ -78,6 +78,11 @@ typedef struct ops_gemm_exchange {
 int ops_gemm_exchanges_sums(const ops_gemm_kernel_key *key, uint32_t bytes);
 void ops_gemm_store_exchanged(const ops_gemm_exchange *exchange);
 
+/* Declares the scalars of groups and finds that of the work-group's tile of rows: sets the batch to
+ * its number, m to its end, the origin of A to the tile's first row, and k to 0 where there are
+ * none. */
+void ops_gemm_find_group(ops_gemm_emitter *e, hal_ir_value tile);
+
 /* Declares a matrix's scalars; returns the index of the batch's first element. */
 hal_ir_value ops_gemm_declare_matrix(ops_gemm_emitter *e, uint32_t number, hal_ir_value *strides,
                                      uint32_t stride_count);

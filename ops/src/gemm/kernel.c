@@ -81,6 +81,9 @@ static void declare_scalars(ops_gemm_emitter *e)
     hal_ir_value row_first = hal_ir_scalar_value(b, "row_first", HAL_TYPE_U32);
     hal_ir_value batch_first = hal_ir_scalar_value(b, "batch_first", HAL_TYPE_U32);
     e->batch = hal_ir_add(b, batch_first, hal_ir_id(b, HAL_IR_GROUP_ID, 2));
+    if (e->key->grouped) {
+        ops_gemm_find_group(e, hal_ir_add(b, row_first, hal_ir_id(b, HAL_IR_GROUP_ID, 1)));
+    }
     if (e->key->split_k) {
         hal_ir_value k_all = hal_ir_scalar_value(b, "k_all", HAL_TYPE_U32);
         hal_ir_value part = hal_ir_scalar_value(b, "part", HAL_TYPE_U32);
@@ -100,8 +103,10 @@ static void declare_scalars(ops_gemm_emitter *e)
         e->a.along_k = declare_flag(e, "a_along_k");
         e->c.along_k = declare_flag(e, "b_along_k");
     }
-    e->a.origin = tile_origin(e, 1, e->tiles->block_m, e->any.block_m);
-    e->a.origin = hal_ir_add(b, e->a.origin, row_first);
+    if (!e->key->grouped) {
+        e->a.origin = tile_origin(e, 1, e->tiles->block_m, e->any.block_m);
+        e->a.origin = hal_ir_add(b, e->a.origin, row_first);
+    }
     e->c.origin = tile_origin(e, 0, e->tiles->block_n, e->any.block_n);
     e->a.limit = e->m;
     e->c.limit = e->n;
@@ -259,7 +264,14 @@ void ops_gemm_put(const ops_gemm_kernel_key *key, const ops_gemm_work *work, ops
     ops_put_number(block, key->accumulator, work->beta);
     const uint32_t counts[7] = {work->m,           work->n,     work->k,   work->row_first,
                                 work->batch_first, work->k_all, work->part};
-    put_numbers(block, counts, key->split_k ? 7 : 5);
+    put_numbers(block, counts, 5);
+    if (key->grouped) {
+        const ops_gemm_groups *g = &work->groups;
+        put_numbers(block, (const uint32_t[]){g->count, g->steps, g->block}, 3);
+        ops_put_index(block, key->index64, g->offsets.base);
+        ops_put_index(block, key->index64, g->offsets.column_stride);
+    }
+    put_numbers(block, counts + 5, key->split_k ? 2 : 0);
     const ops_gemm_slices *s = &work->slices;
     if (key->tiles.any_slices) {
         const uint32_t numbers[] = {s->block_m, s->block_n, s->width,       s->steps,     s->stride,

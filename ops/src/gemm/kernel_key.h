@@ -58,6 +58,9 @@ typedef struct ops_gemm_kernel_key {
     uint8_t column_step[OPS_GEMM_MAX_INPUTS];
     uint8_t in_loops; /* a general kernel whose text has loops instead of copies */
     uint8_t c_digits; /* of the columns of C, in place of their stride; else 0 */
+    uint8_t grouped;  /* rows have groups with a B each, see emit_groups.c */
+    uint8_t offset_slot; /* binding of the groups' first rows */
+    uint8_t reserved[6]; /* 0 */
     ops_gemm_quantisation quantisation;
 } ops_gemm_kernel_key;
 OPS_KEY_STRUCTURES_END
@@ -86,18 +89,26 @@ typedef struct ops_gemm_slices {
     uint32_t a_along_k, b_along_k;
 } ops_gemm_slices;
 
+/* Groups of rows: rows offsets[i] to offsets[i + 1] - 1 of A and C are those of group i. */
+typedef struct ops_gemm_groups {
+    uint32_t count, steps;  /* 2^steps is at least the count */
+    uint32_t block;         /* rows of a tile */
+    ops_gemm_place offsets; /* by columns */
+} ops_gemm_groups;
+
 /* One dispatch of the kernel. */
 typedef struct ops_gemm_work {
     double alpha, beta;
     uint32_t m, n, k;
-    uint32_t k_all; /* k of the whole product, of which split-K computes k */
-    uint32_t part;  /* steps of k from batch to batch: k with split-K, else 0 */
-    uint32_t row_first, batch_first;
+    uint32_t k_all;                  /* k of the whole product, of which split-K computes k */
+    uint32_t part;                   /* steps of k from batch to batch: k with split-K, else 0 */
+    uint32_t row_first, batch_first; /* with groups: the first tile of rows, 0 */
     ops_gemm_place a, b, c, inputs[OPS_GEMM_MAX_INPUTS];
     ops_gemm_slices slices;
     ops_gemm_place scales, zeros; /* of a quantised B: rows are blocks of k */
     uint32_t block_shift;         /* logarithm of the steps of a block */
     double zero;                  /* of all weights */
+    ops_gemm_groups groups;
 } ops_gemm_work;
 
 /* A work-item of the kernel of a quantised B takes that many columns, steps of k at once, and rows

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A, B, C, the epilogue's inputs, scales and zeros. */
+/* A, B, C, the epilogue's inputs, scales and zeros or offsets. */
 enum { MATRICES = 5 + OPS_GEMM_MAX_INPUTS };
 
 static void matrix_place(const ops_bindings *bindings, uint32_t slot, const ops_matrix *matrix,
@@ -40,6 +40,10 @@ static uint32_t task_list_matrices(ops_gemm_task *t, const ops_matrix *matrices[
     if (t->key.quantisation.has_zeros) {
         matrices[count] = &t->zeros;
         places[count++] = &t->work.zeros;
+    }
+    if (t->key.grouped) {
+        matrices[count] = &t->offsets;
+        places[count++] = &t->work.groups.offsets;
     }
     return count;
 }
@@ -76,6 +80,10 @@ static hal_status task_bind(const ops_context *context, ops_gemm_task *t)
     }
     const uint32_t listed = 3 + p->options->input_count;
     memcpy(t->key.slots, slots, listed);
+    t->key.offset_slot = t->key.grouped ? slots[listed] : 0;
+    if (t->key.grouped) {
+        return HAL_OK;
+    }
     t->key.quantisation.scale_slot = count > listed ? slots[listed] : 0;
     t->key.quantisation.zero_slot = count > listed + 1 ? slots[listed + 1] : 0;
     return HAL_OK;
@@ -300,6 +308,10 @@ static void choose_indices(const ops_context *context, ops_gemm_task *t)
             key->quantisation.has_zeros ? highest_index(&t->zeros, work->zeros.base, p->batch) : 0;
         far = other > far ? other : far;
     }
+    if (key->grouped) {
+        far =
+            (other = highest_index(&t->offsets, work->groups.offsets.base, 1)) > far ? other : far;
+    }
     key->index64 = far >= context->tuning->index32_limit;
 }
 
@@ -333,6 +345,13 @@ static bool product_is_separable(const ops_product *p)
     return p->a.separable || p->b.separable;
 }
 
+/* The rows of a product: of groups, whose lengths the device knows, the mean. */
+static uint32_t typical_rows(const ops_gemm_task *t)
+{
+    const uint32_t groups = t->key.grouped ? t->product.batch : 1;
+    return (t->work.m + groups - 1) / groups;
+}
+
 /* What the choice of tiles depends on. */
 ops_gemm_shape ops_gemm_task_shape(const ops_context *context, const ops_gemm_task *t)
 {
@@ -340,7 +359,7 @@ ops_gemm_shape ops_gemm_task_shape(const ops_context *context, const ops_gemm_ta
     const uint32_t precision = t->product.precision;
     ops_gemm_kernel_key units = *key;
     ops_gemm_shape shape = {.tuning = &context->tuning->gemm,
-                            .m = t->work.m,
+                            .m = typical_rows(t),
                             .n = t->work.n,
                             .k = t->work.k,
                             .batch = t->product.batch,
@@ -381,8 +400,8 @@ void ops_gemm_task_choose_tiles(const ops_context *context, const ops_gemm_task 
     } else if (product_is_separable(&t->product)) {
         *tiles = ops_gemm_least_staged_tiles();
     } else {
-        ops_gemm_choose_cpu_tiles(info, tuning, work->m, work->n, batch, width, key->b.k_contiguous,
-                                  tiles);
+        ops_gemm_choose_cpu_tiles(info, tuning, typical_rows(t), work->n, batch, width,
+                                  key->b.k_contiguous, tiles);
     }
 }
 
@@ -437,7 +456,7 @@ static void choose_stores(ops_gemm_task *t)
                               ? tiles->block_k * tiles->intra_group_split_k * tiles->unroll
                           : tiles->stages ? tiles->block_k
                                           : 1; /* direct: any remainder of k */
-    key->whole = work->m % tiles->block_m == 0 && work->n % tiles->block_n == 0 &&
+    key->whole = !key->grouped && work->m % tiles->block_m == 0 && work->n % tiles->block_n == 0 &&
                  work->k % turn == 0 && work->k_all % turn == 0;
     key->unit_c = c->column_stride == 1;
     key->width_c = (uint8_t)(store_width(t, tiles->strip_n) < tiles->strip_n ? 1 : tiles->strip_n);
@@ -622,7 +641,7 @@ static void task_append_key(const ops_gemm_task *t, ops_cache_key *key)
 static uint64_t task_bytes(const ops_context *context, const ops_gemm_task *t)
 {
     enum { STEPS_OF_BYTE = 8, TIMES = 2, PLANNING_NS = 1000 };
-    const uint64_t m = t->work.m, n = t->work.n, k = t->work.k ? t->work.k : 1;
+    const uint64_t m = typical_rows(t), n = t->work.n, k = t->work.k ? t->work.k : 1;
     const uint64_t read = (m + n) * k * hal_type_size(t->key.type_ab);
     const uint64_t traffic = read + m * n * hal_type_size(t->key.type_c);
     return t->product.batch * (TIMES * traffic + m * n * k / STEPS_OF_BYTE) +
@@ -636,15 +655,16 @@ hal_status ops_gemm_task_find_kernel(ops_context *context, ops_gemm_task *t, ops
     if (t->key.quantisation.format) { /* shapes are scalars: it is that of a class */
         return ops_cache_get(context, &key, "gemm_quantised", emit_task, t, entry);
     }
+    const char *name = t->key.grouped ? "gemm_grouped" : "gemm";
     HAL_TRY(
-        ops_cache_get_special(context, &key, "gemm", emit_task, t, task_bytes(context, t), entry));
+        ops_cache_get_special(context, &key, name, emit_task, t, task_bytes(context, t), entry));
     if (*entry) {
         return HAL_OK;
     }
     t->is_general = true;
     HAL_TRY(ops_gemm_task_complete(context, t));
     task_append_key(t, &key);
-    return ops_cache_get(context, &key, "gemm", emit_task, t, entry);
+    return ops_cache_get(context, &key, name, emit_task, t, entry);
 }
 
 /* Tells the profile what a dispatch multiplies: `rows` from row_first on, for all of the grid's
@@ -652,7 +672,7 @@ hal_status ops_gemm_task_find_kernel(ops_context *context, ops_gemm_task *t, ops
 static void task_profile(const ops_gemm_task *t, const ops_entry *entry, const uint32_t grid[3],
                          uint32_t rows, const ops_block *block)
 {
-    const uint32_t rest = t->work.m - t->work.row_first;
+    const uint32_t rest = t->key.grouped ? t->work.m : t->work.m - t->work.row_first;
     const double steps = t->key.split_k ? t->k_all : (double)t->work.k * grid[2];
     const double count = (double)(rows < rest ? rows : rest) * t->work.n * steps;
     if (hal_profile_is_on() && !t->key.reduce_partials) {
@@ -670,7 +690,12 @@ hal_status ops_gemm_task_record(ops_context *context, ops_gemm_task *t, const op
     const uint32_t block_m = s->any_slices ? t->work.slices.block_m : s->block_m;
     const uint32_t block_n = s->any_slices ? t->work.slices.block_n : s->block_n;
     uint32_t columns = (t->work.n + block_n - 1) / block_n;
-    uint32_t rows = (t->work.m + block_m - 1) / block_m;
+    /* Each group may have a tile that is not full. */
+    const uint32_t rows = t->key.grouped ? t->work.m / block_m + t->product.batch
+                                         : (t->work.m + block_m - 1) / block_m;
+    const uint32_t batch_count = t->key.grouped ? 1 : t->product.batch;
+    t->work.groups.count = t->product.batch;
+    t->work.groups.block = block_m;
     if (columns > limit[0]) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
                               "ops_gemm: c: expected fewer columns for the grid of %s, got %u",
@@ -679,14 +704,14 @@ hal_status ops_gemm_task_record(ops_context *context, ops_gemm_task *t, const op
     if (kept) {
         kept->kernel = NULL;
     }
-    for (uint64_t batch = 0; batch < t->product.batch; batch += limit[2]) {
+    for (uint64_t batch = 0; batch < batch_count; batch += limit[2]) {
         for (uint64_t row = 0; row < rows; row += limit[1]) {
-            uint64_t batches = t->product.batch - batch, tiles = rows - row;
+            uint64_t batches = batch_count - batch, tiles = rows - row;
             const uint32_t grid[3] = {columns, (uint32_t)(tiles < limit[1] ? tiles : limit[1]),
                                       (uint32_t)(batches < limit[2] ? batches : limit[2])};
             ops_block block;
             ops_block_begin(&block);
-            t->work.row_first = (uint32_t)row * block_m;
+            t->work.row_first = (uint32_t)row * (t->key.grouped ? 1 : block_m);
             t->work.batch_first = t->batch_first + (uint32_t)batch;
             ops_gemm_put(&t->key, &t->work, &block);
             if (kept && !t->is_general && rows <= limit[1] && t->product.batch <= limit[2]) {

@@ -16,6 +16,7 @@ typedef struct ops_gemm_task {
     bool is_general;      /* the kernel is that of a class; the caller clears it */
     uint32_t batch_first; /* of the caller's batch, as an epilogue sees it; strides are 0 above 0 */
     ops_matrix scales, zeros; /* of a quantised B, with key.quantisation.format */
+    ops_matrix offsets;       /* of groups, with key.grouped: one row of one more than there are */
     ops_gemm_kernel_key key;
     ops_gemm_work work;
     ops_bindings bindings;

@@ -87,3 +87,19 @@ hal_status ops_expression_make(const char *name, const hal_type *inputs, uint32_
     hal_ir_output(builder, 0, build(builder, values, user));
     return ops_expression_create(builder, expression);
 }
+
+bool ops_expression_reads(const ops_expression *expression, uint32_t first, uint32_t last)
+{
+    const hal_ir_kernel *fragment = expression->fragment;
+    for (uint32_t i = 0; i < fragment->record_count; i++) {
+        hal_ir_value operands[4];
+        const uint32_t count = hal_ir_operands(&fragment->records[i], operands);
+        for (uint32_t j = 0; j < count; j++) {
+            const hal_ir_record *from = &fragment->records[operands[j]];
+            if (from->opcode == HAL_IR_INPUT && from->aux >= first && from->aux <= last) {
+                return true;
+            }
+        }
+    }
+    return false;
+}

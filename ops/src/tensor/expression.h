@@ -23,4 +23,7 @@ hal_status ops_expression_make(const char *name, const hal_type *inputs, uint32_
                                ops_expression_body build, const void *user,
                                ops_expression **expression);
 
+/* Whether an expression uses one of its inputs `first` to `last`. */
+bool ops_expression_reads(const ops_expression *expression, uint32_t first, uint32_t last);
+
 #endif

@@ -458,28 +458,12 @@ ops_tensor ops_bilinear_sums_layout(uint32_t levels, const ops_tensor *matrix)
                         {rows * columns, by_columns ? 1 : columns, by_columns ? rows : 1}};
 }
 
-/* Whether a fragment reads its inputs 1 to 3: row, column and batch. */
-static int reads_indices(const hal_ir_kernel *fragment)
-{
-    for (uint32_t i = 0; i < fragment->record_count; i++) {
-        hal_ir_value operands[4];
-        const uint32_t count = hal_ir_operands(&fragment->records[i], operands);
-        for (uint32_t j = 0; j < count; j++) {
-            const hal_ir_record *from = &fragment->records[operands[j]];
-            if (from->opcode == HAL_IR_INPUT && from->aux >= 1 && from->aux <= 3) {
-                return 1;
-            }
-        }
-    }
-    return 0;
-}
-
 bool ops_bilinear_can_combine(const hal_device_info *info, const ops_expression *expression,
                               uint32_t input_count)
 {
     const uint32_t others = MAX_PASS_VIEWS - OPS_MAX_INPUTS;
     return input_count + others <= info->max_bindings &&
-           !(expression && reads_indices(expression->fragment));
+           !(expression && ops_expression_reads(expression, 1, 3)); /* row, column, batch */
 }
 
 static hal_status pass_record(ops_context *context, const ops_bilinear_pass *pass, pass_plan *p)

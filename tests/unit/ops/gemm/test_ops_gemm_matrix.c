@@ -1,5 +1,6 @@
 /* The portable GEMM kernel on matrix units, run by the reference interpreter of the mock plugin,
- * whose device claims to have them: types, precisions, layouts, edges, batches. */
+ * whose device claims to have them: types, precisions, layouts, edges, batches,
+ * groups of rows. */
 #include "mock_fixture.h"
 #include "ops_fixture.h"
 
@@ -299,6 +300,66 @@ static void test_batch(void **state)
     keeps((trial){HAL_TYPE_F16, HAL_GEMM_FAST, 2, 65, 65, 33, 1, 0, 1.0, 0.0}, 0, 16);
 }
 
+/* The worst error of groups of rows, as worst_error; rows without a group stay as they were. */
+static double worst_error_of_groups(hal_type type, uint32_t precision, int64_t k, int turned_b)
+{
+    enum { GROUPS = 4, ROWS = 257, N = 72 };
+    static const int32_t offsets[GROUPS + 1] = {3, 3, 120, 121, 255};
+    const int64_t count[1] = {GROUPS + 1};
+    box a = make(type, 1, ROWS, k, 0), b = make(type, GROUPS, k, N, turned_b),
+        c = make(HAL_TYPE_F32, 1, ROWS, N, 0);
+    ops_tensor at_device;
+    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+    options.precision = precision;
+    options.impl = OPS_GEMM_PORTABLE;
+    const int64_t mean = (ROWS + GROUPS - 1) / GROUPS;
+    const ops_tensor some_a = {a.t.buffer, type, 2, a.t.offset, {mean, k}, {k, 1}};
+    const ops_tensor some_c = {c.t.buffer, HAL_TYPE_F32, 2, c.t.offset, {mean, N}, {N, 1}};
+    const ops_tensor some_b = {b.t.buffer, type,   2,
+                               b.t.offset, {k, N}, {b.t.stride[1], b.t.stride[2]}};
+    options.config = unit_config(&options, &some_a, &some_b, &some_c);
+    ok(ops_tensor_from_host(test_context, HAL_TYPE_I32, 1, count, offsets, &at_device));
+    ok(ops_gemm_grouped(test_context, &options, &a.t, &b.t, &at_device, NULL, &c.t));
+    float *got = malloc((size_t)c.count * sizeof *got);
+    ok(hal_queue_read(test_queue, c.t.buffer, 0, (uint64_t)c.count * sizeof *got, got));
+    double worst = 0;
+    for (int64_t i = 0; i < c.count; i++) {
+        const int64_t number = i - c.t.offset, row = number / N;
+        int group = GROUPS - 1;
+        if (number < offsets[0] * N || row >= offsets[GROUPS]) {
+            assert_true((double)got[i] == c.host[i]);
+            continue;
+        }
+        while (row < offsets[group]) {
+            group--;
+        }
+        double sum = 0, size = 0;
+        for (int64_t j = 0; j < k; j++) {
+            const double term = at(&a, 0, row, j) * at(&b, group, j, number % N);
+            sum += term;
+            size += fabs(term);
+        }
+        const double error = fabs((double)got[i] - sum) / size * 0x1p24;
+        worst = error > worst || error != error ? error : worst;
+    }
+    free(got);
+    ops_tensor_release(&at_device);
+    boxes_free(&a, &b, &c);
+    return worst;
+}
+
+/* One term of F32 shows that the units were used. */
+static void test_groups(void **state)
+{
+    for (int turned = 0; turned < 2; turned++) {
+        const double one = worst_error_of_groups(HAL_TYPE_F32, HAL_GEMM_FAST, 32, turned);
+        assert_true(one >= 100 && one <= 0x1p13);
+        assert_true(worst_error_of_groups(HAL_TYPE_F32, HAL_GEMM_ACCURATE, 36, turned) <= 8);
+        assert_true(worst_error_of_groups(HAL_TYPE_BF16, HAL_GEMM_FAST, 64, turned) <= 16);
+        assert_true(worst_error_of_groups(HAL_TYPE_F16, HAL_GEMM_FAST, 33, turned) <= 16);
+    }
+}
+
 /* Three parts, of which the last is whole, and four, of which it is short. */
 static void test_long(void **state)
 {
@@ -322,7 +383,7 @@ int main(void)
         cmocka_unit_test(test_f32),    cmocka_unit_test(test_halves),
         cmocka_unit_test(test_edges),  cmocka_unit_test(test_lines),
         cmocka_unit_test(test_starts), cmocka_unit_test(test_choice_of_starts),
-        cmocka_unit_test(test_batch)};
+        cmocka_unit_test(test_batch),  cmocka_unit_test(test_groups)};
     return cmocka_run_group_tests_name("few units", tests, open_few_units, close_context) +
            cmocka_run_group_tests_name("parts", parts, open_parts, close_context) +
            cmocka_run_group_tests_name("shallow", shallow, open_shallow, close_context) +

@@ -1,0 +1,375 @@
+/* Products of groups of rows, see ops/grouped.h: one portable kernel that finds the groups in the
+ * device's memory (emit_groups.c), or an ordinary product for each group that the host knows. */
+#include "grouped.h"
+
+#include "check.h"
+#include "config.h"
+#include "record.h"
+#include "task.h"
+#include "tensor/allocation.h"
+#include "tensor/expression.h"
+#include "tensor/loop_limit.h"
+#include "tensor/overlap.h"
+#include "portable.h"
+
+#include <ops/grouped.h>
+#include <ops/index.h>
+
+#include <stdio.h>
+
+/* A checked call. */
+typedef struct grouped_call {
+    const ops_gemm_options *options;
+    const ops_tensor *a, *b, *c, *offsets;
+    const int64_t *host_offsets; /* or null */
+    int64_t groups, rows;
+    bool is_apart; /* a product for each group */
+} grouped_call;
+
+static hal_status check_options(const ops_gemm_options *o)
+{
+    HAL_TRY(ops_gemm_check_options(o));
+    if (o->prepared || o->levels || o->a_sums || o->c_sums) {
+        return ops_invalid("ops_gemm_grouped: options.%s: expected none, got one",
+                           o->prepared ? "prepared"
+                           : o->levels ? "levels"
+                           : o->a_sums ? "a_sums"
+                                       : "c_sums");
+    }
+    return HAL_OK;
+}
+
+static hal_status check_offsets(const ops_context *context, const grouped_call *call)
+{
+    const ops_tensor *t = call->offsets;
+    char text[OPS_TEXT_BYTES];
+    HAL_TRY(ops_check_tensor(context, "ops_gemm_grouped", "offsets", t));
+    if ((t->type != HAL_TYPE_I32 && t->type != HAL_TYPE_I64) || t->rank != 1 ||
+        t->shape[0] != call->groups + 1) {
+        return ops_invalid("ops_gemm_grouped: offsets: expected %lld of i32 or i64, one more than "
+                           "b has groups, got %s",
+                           (long long)call->groups + 1, ops_describe(t, text));
+    }
+    return ops_overlap(t, call->c)
+               ? ops_invalid("ops_gemm_grouped: c: expected memory that offsets does not use, got "
+                             "an overlap")
+               : HAL_OK;
+}
+
+hal_status ops_gemm_grouped_check_host(const char *function, int64_t groups, int64_t rows,
+                                       const int64_t *offsets)
+{
+    for (int64_t i = 0; i <= groups; i++) {
+        const int64_t least = i == 0 ? 0 : offsets[i - 1];
+        if (offsets[i] < least || offsets[i] > rows) {
+            return ops_invalid("%s: host_offsets[%lld]: expected %lld to %lld, since offsets "
+                               "ascend up to the rows of a, got %lld",
+                               function, (long long)i, (long long)least, (long long)rows,
+                               (long long)offsets[i]);
+        }
+    }
+    return HAL_OK;
+}
+
+bool ops_gemm_grouped_is_apart(const ops_context *context, bool has_offsets, bool has_host_offsets)
+{
+    return has_host_offsets && (!has_offsets || context->info->kind == HAL_DEVICE_CPU);
+}
+
+/* Chooses between one kernel and a product for each group. */
+static hal_status call_choose(const ops_context *context, grouped_call *call)
+{
+    const ops_gemm_options *o = call->options;
+    const bool is_native = o->impl == OPS_GEMM_NATIVE;
+    const bool has_places = o->epilogue && (ops_expression_reads(o->epilogue, 1, 1) ||
+                                            ops_expression_reads(o->epilogue, 3, 3));
+    if (is_native && !call->host_offsets) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_gemm_grouped: options.impl: expected OPS_GEMM_ANY or _PORTABLE "
+                              "without host_offsets, got OPS_GEMM_NATIVE");
+    }
+    if (has_places && (is_native || !call->offsets)) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_gemm_grouped: options.epilogue: expected one that reads neither "
+                              "row nor batch without offsets in the device's memory or with "
+                              "OPS_GEMM_NATIVE, got another");
+    }
+    call->is_apart = !has_places && (is_native || ops_gemm_grouped_is_apart(context, call->offsets,
+                                                                            call->host_offsets));
+    const int64_t longest = ops_gemm_longest_k(context, o);
+    if (!call->is_apart && call->a->shape[1] > longest) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_gemm_grouped: a: expected a k of at most %lld, which %s adds in "
+                              "a loop, got %lld",
+                              (long long)longest, context->info->name,
+                              (long long)call->a->shape[1]);
+    }
+    return HAL_OK;
+}
+
+static hal_status call_check(const ops_context *context, grouped_call *call)
+{
+    const ops_tensor *none = NULL;
+    HAL_TRY(ops_gemm_resolve(&call->options, &none));
+    HAL_TRY(check_options(call->options));
+    HAL_TRY(ops_gemm_check_groups(context, call->options, call->a, call->b, call->c));
+    call->groups = call->b->shape[0];
+    call->rows = call->a->shape[0];
+    if (!call->offsets && !call->host_offsets) {
+        return ops_invalid("ops_gemm_grouped: offsets, host_offsets: expected one of them, got "
+                           "null for both");
+    }
+    if (call->offsets) {
+        HAL_TRY(check_offsets(context, call));
+    }
+    if (call->host_offsets) {
+        HAL_TRY(ops_gemm_grouped_check_host("ops_gemm_grouped", call->groups, call->rows,
+                                            call->host_offsets));
+    }
+    return call_choose(context, call);
+}
+
+static bool call_is_empty(const grouped_call *call)
+{
+    return call->groups == 0 || call->rows == 0 || call->c->shape[1] == 0;
+}
+
+/* The product as the portable kernel has it: a batch of B, from which groups of rows choose. */
+static void call_make_product(const grouped_call *call, ops_product *product)
+{
+    const ops_gemm_options *options = call->options;
+    const int64_t k = options->alpha == 0 ? 0 : call->a->shape[1], n = call->c->shape[1];
+    const int64_t shape_a[3] = {1, call->rows, k}, shape_b[3] = {call->groups, k, n};
+    const int64_t shape_c[3] = {1, call->rows, n}, shape_all[3] = {call->groups, call->rows, n};
+    const bool is_normwise = options->precision == HAL_GEMM_NORMWISE;
+    product->options = options;
+    product->precision = !hal_type_is_float(call->a->type) ? (uint32_t)HAL_GEMM_STRICT
+                         : is_normwise                     ? (uint32_t)HAL_GEMM_ACCURATE
+                                                           : options->precision;
+    product->batch = (uint32_t)call->groups;
+    product->accumulator = ops_gemm_accumulator(call->a->type);
+    product->k = call->a->shape[1];
+    product->has_sums = false;
+    product->unread[0] = *call->a;
+    product->unread[1] = *call->b;
+    product->unread[0].shape[1] = product->unread[1].shape[1] = k;
+    product->a = ops_matrix_of(&product->unread[0], shape_a);
+    product->b = ops_matrix_of(&product->unread[1], shape_b);
+    product->c = ops_matrix_of(call->c, shape_c);
+    for (uint32_t i = 0; i < options->input_count; i++) {
+        product->inputs[i] = ops_matrix_of(&options->inputs[i], shape_all);
+    }
+}
+
+/* Of A the rows are contiguous, since groups begin anywhere: accesses across rows have one. */
+static bool copies_a(const ops_product *product)
+{
+    return product->a.column_stride != 1;
+}
+
+/* A processor's lanes read rows of B: columns take it at least ten times as long, so that a copy of
+ * all of B pays where groups have a row in the mean. */
+static bool copies_b(const ops_context *context, const ops_product *product)
+{
+    const bool reads_rows = context->tuning->gemm.many_rows > 0;
+    const ops_matrix *b = &product->b;
+    return b->column_stride != 1 && b->rows > 0 &&
+           (b->row_stride != 1 || (reads_rows && product->c.rows >= product->batch));
+}
+
+/* Copies an operand to `copy`, by rows. */
+static hal_status operand_copy(ops_context *context, ops_matrix *matrix, ops_tensor *copy)
+{
+    const ops_tensor *from = matrix->tensor;
+    const bool has_batch = from->rank == 3;
+    HAL_TRY(ops_tensor_create(context, from->type, from->rank, from->shape, copy));
+    HAL_TRY(ops_copy(context, from, copy));
+    const int64_t shape[3] = {has_batch ? copy->shape[0] : 1, matrix->rows, matrix->columns};
+    *matrix = ops_matrix_of(copy, shape);
+    return HAL_OK;
+}
+
+/* The task of the kernel. The offsets' binding is read alone, so that they are the same for all
+ * work-items: what C shares a binding with is copied. */
+static void task_make(const grouped_call *call, const ops_tensor *offsets, ops_gemm_task *t)
+{
+    const int64_t shape[3] = {1, 1, call->groups + 1};
+    t->key = (ops_gemm_kernel_key){.grouped = 1};
+    t->given = NULL;
+    t->k_all = (uint32_t)t->product.a.columns;
+    t->batch_first = 0;
+    t->is_general = false;
+    t->offsets = ops_matrix_of(offsets, shape);
+    t->work.groups.steps = 0;
+    while ((int64_t)1 << t->work.groups.steps < call->groups) {
+        t->work.groups.steps++;
+    }
+}
+
+/* Takes options.config in place of the choice of tiles. */
+static hal_status task_pin(const ops_context *context, ops_gemm_task *t, ops_gemm_candidate *pinned)
+{
+    const char *config = t->product.options->config;
+    if (!config) {
+        return HAL_OK;
+    }
+    HAL_TRY(ops_gemm_task_describe(context, t));
+    const ops_gemm_shape shape = ops_gemm_task_shape(context, t);
+    if (!ops_gemm_config_find(context->info, &shape, config, pinned) || pinned->depth) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_gemm_grouped: options.config: expected a portable kernel of %s "
+                              "without split-K, got \"%s\"",
+                              context->info->name, config);
+    }
+    t->given = &pinned->tiles;
+    return HAL_OK;
+}
+
+static hal_status record_kernel(ops_context *context, const grouped_call *call)
+{
+    ops_gemm_task t;
+    ops_gemm_candidate pinned;
+    ops_entry *entry;
+    ops_tensor a = {0}, b = {0}, offsets = {0};
+    const ops_tensor *from = call->offsets;
+    hal_status status = HAL_OK;
+    call_make_product(call, &t.product);
+    if (copies_a(&t.product)) {
+        status = operand_copy(context, &t.product.a, &a);
+    }
+    if (status == HAL_OK && copies_b(context, &t.product)) {
+        status = operand_copy(context, &t.product.b, &b);
+    }
+    if (status == HAL_OK && from->buffer == call->c->buffer && from->type == call->c->type) {
+        status = ops_tensor_create(context, from->type, 1, from->shape, &offsets);
+        status = status == HAL_OK ? ops_copy(context, from, &offsets) : status;
+        from = &offsets;
+    }
+    task_make(call, from, &t);
+    if (status == HAL_OK) {
+        status = task_pin(context, &t, &pinned);
+    }
+    if (status == HAL_OK) {
+        status = ops_gemm_task_complete(context, &t);
+    }
+    if (status == HAL_OK) {
+        status = ops_gemm_task_find_kernel(context, &t, &entry);
+    }
+    if (status == HAL_OK) {
+        status = ops_gemm_task_record(context, &t, entry, NULL);
+    }
+    ops_tensor_release(&a);
+    ops_tensor_release(&b);
+    ops_tensor_release(&offsets);
+    return status;
+}
+
+/* The rows of an input that belong to a group. */
+static hal_status input_of_group(const ops_tensor *input, int64_t group, int64_t first,
+                                 int64_t rows, ops_tensor *view)
+{
+    *view = *input;
+    if (view->rank == 3) {
+        *view = (ops_tensor){input->buffer,
+                             input->type,
+                             2,
+                             input->offset + (input->shape[0] == 1 ? 0 : group * input->stride[0]),
+                             {input->shape[1], input->shape[2]},
+                             {input->stride[1], input->stride[2]}};
+    }
+    const ops_tensor all = *view;
+    return view->rank == 2 && view->shape[0] != 1 ? ops_tensor_slice(&all, 0, first, rows, 1, view)
+                                                  : HAL_OK;
+}
+
+static hal_status record_group(ops_context *context, const grouped_call *call, int64_t group)
+{
+    const int64_t first = call->host_offsets[group];
+    const int64_t rows = call->host_offsets[group + 1] - first;
+    const ops_tensor *b = call->b;
+    ops_gemm_options options = *call->options;
+    ops_tensor inputs[OPS_GEMM_MAX_INPUTS], a, c;
+    const ops_tensor own = {b->buffer,
+                            b->type,
+                            2,
+                            b->offset + group * b->stride[0],
+                            {b->shape[1], b->shape[2]},
+                            {b->stride[1], b->stride[2]}};
+    HAL_TRY(ops_tensor_slice(call->a, 0, first, rows, 1, &a));
+    HAL_TRY(ops_tensor_slice(call->c, 0, first, rows, 1, &c));
+    for (uint32_t i = 0; i < options.input_count; i++) {
+        HAL_TRY(input_of_group(&options.inputs[i], group, first, rows, &inputs[i]));
+    }
+    options.inputs = inputs;
+    options.precision =
+        options.precision == HAL_GEMM_NORMWISE ? (uint32_t)HAL_GEMM_ACCURATE : options.precision;
+    return ops_gemm_run(context, &options, &a, &own, &c);
+}
+
+static hal_status record_groups(ops_context *context, const grouped_call *call)
+{
+    hal_status status = HAL_OK;
+    for (int64_t i = 0; i < call->groups && status == HAL_OK; i++) {
+        if (call->host_offsets[i + 1] > call->host_offsets[i]) {
+            status = record_group(context, call, i);
+        }
+    }
+    return status;
+}
+
+hal_status ops_gemm_grouped(ops_context *context, const ops_gemm_options *options,
+                            const ops_tensor *a, const ops_tensor *b, const ops_tensor *offsets,
+                            const int64_t *host_offsets, const ops_tensor *c)
+{
+    grouped_call call = {.options = options,
+                         .a = a,
+                         .b = b,
+                         .c = c,
+                         .offsets = offsets,
+                         .host_offsets = host_offsets};
+    HAL_TRY(call_check(context, &call));
+    if (call_is_empty(&call)) {
+        return HAL_OK;
+    }
+    return call.is_apart ? record_groups(context, &call) : record_kernel(context, &call);
+}
+
+hal_status ops_gemm_grouped_describe(ops_context *context, const ops_gemm_options *options,
+                                     const ops_tensor *a, const ops_tensor *b,
+                                     const ops_tensor *offsets, const int64_t *host_offsets,
+                                     const ops_tensor *c, uint64_t bytes, char *text)
+{
+    grouped_call call = {.options = options,
+                         .a = a,
+                         .b = b,
+                         .c = c,
+                         .offsets = offsets,
+                         .host_offsets = host_offsets};
+    ops_gemm_task t;
+    ops_gemm_candidate pinned;
+    char config[OPS_GEMM_CONFIG_BYTES];
+    if (!text || bytes == 0) {
+        return ops_invalid("ops_gemm_grouped_describe: text: expected memory for a line, got %s",
+                           text ? "0 bytes" : "null");
+    }
+    text[0] = 0;
+    HAL_TRY(call_check(context, &call));
+    const int count =
+        snprintf(text, bytes, "%lld groups of %lld rows x %lld x %lld: ", (long long)call.groups,
+                 (long long)call.rows, (long long)c->shape[1], (long long)a->shape[1]);
+    char *end = text + ((uint64_t)count < bytes ? (uint64_t)count : bytes - 1);
+    const uint64_t left = bytes - (uint64_t)(end - text);
+    if (call_is_empty(&call) || call.is_apart) {
+        snprintf(end, left, "%s",
+                 call.is_apart ? "a product for each group" : "nothing to compute");
+        return HAL_OK;
+    }
+    call_make_product(&call, &t.product);
+    task_make(&call, offsets, &t);
+    HAL_TRY(task_pin(context, &t, &pinned));
+    HAL_TRY(ops_gemm_task_complete(context, &t));
+    ops_gemm_config_print(&t.key.tiles, 0, config);
+    snprintf(end, left, "one kernel, %s%s%s", config, copies_a(&t.product) ? ", a copied" : "",
+             copies_b(context, &t.product) ? ", b copied" : "");
+    return HAL_OK;
+}
