@@ -4,7 +4,6 @@
 
 #include "invoke.h"
 #include "layout.h"
-#include "shape.h"
 
 #include <stdatomic.h>
 
@@ -46,11 +45,11 @@ BLAS_INLINE blas_function *blas_forward_find_layout(int layout, blas_call call, 
                                                     blas_type type)
 {
     if (layout == BLAS_ROW_MAJOR) {
+        const int invalid = blas_layout_invalid_letter(&call, kind, type);
         blas_layout_transpose(&call, kind);
+        return invalid == 0 ? blas_forward_find(&call, kind, type) : NULL;
     }
-    return layout == BLAS_ROW_MAJOR || layout == BLAS_COLUMN_MAJOR
-               ? blas_forward_find(&call, kind, type)
-               : NULL;
+    return layout == BLAS_COLUMN_MAJOR ? blas_forward_find(&call, kind, type) : NULL;
 }
 
 #endif

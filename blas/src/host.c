@@ -16,6 +16,7 @@ typedef struct host_library {
     void *library; /* null with is_next: symbols are the next in the loading order */
     bool is_next;
     char path[512];
+    bool is_wide; /* names without a suffix take 64-bit integers, as in Debian's libblas64.so.3 */
     blas_function *narrow[BLAS_ROUTINE_COUNT], *wide[BLAS_ROUTINE_COUNT];
 } host_library;
 
@@ -91,18 +92,36 @@ static void host_search(void)
     }
 }
 
+typedef int isamax_function(const int64_t *, const float *, const int64_t *);
+
+/* Asks isamax for a number that is 3 in 32 bits and negative in 64, which gives 0: the test of
+ * libblastrampoline (E. Saba, M. Mueller). */
+static bool host_is_wide(void)
+{
+    static const int64_t length = INT64_MIN + 3, step = 1;
+    static const float numbers[3] = {1, 2, 3};
+    isamax_function *isamax =
+        (isamax_function *)blas_function_at(symbol_in(host.library, "isamax_"));
+    return isamax && isamax(&length, numbers, &step) == 0;
+}
+
 static void host_load(void)
 {
     host_search();
     if (!*host.path) {
         return;
     }
+    host.is_wide = host_is_wide();
     for (int i = 0; i < BLAS_ROUTINE_COUNT; i++) {
         char name[24];
         snprintf(name, sizeof name, "%s_", blas_routines[i].name);
         host.narrow[i] = blas_function_at(symbol_in(host.library, name));
         snprintf(name, sizeof name, "%s_64_", blas_routines[i].name);
         host.wide[i] = blas_function_at(symbol_in(host.library, name));
+        if (host.is_wide) {
+            host.wide[i] = host.wide[i] ? host.wide[i] : host.narrow[i];
+            host.narrow[i] = NULL;
+        }
     }
 }
 
@@ -110,6 +129,12 @@ void *blas_host_symbol(const char *name)
 {
     pthread_once(&host_once, host_load);
     return *host.path ? symbol_in(host.library, name) : NULL;
+}
+
+bool blas_host_is_wide(void)
+{
+    pthread_once(&host_once, host_load);
+    return host.is_wide;
 }
 
 const char *blas_host_path(void)

@@ -14,6 +14,9 @@ bool blas_host_has(const blas_call *call);
 /* A symbol of the host's BLAS; null: it has none, or there is no host. */
 void *blas_host_symbol(const char *name);
 
+/* Whether its names without a suffix, of both interfaces, take 64-bit integers. */
+bool blas_host_is_wide(void);
+
 /* The file of the host's BLAS; "" for none. */
 const char *blas_host_path(void);
 

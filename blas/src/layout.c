@@ -2,7 +2,6 @@
 #include "layout.h"
 
 #include "report.h"
-#include "shape.h"
 
 /* An alpha of her2k, which the transposed call conjugates. */
 static void conjugate_alpha(blas_call *call)
@@ -19,20 +18,15 @@ static void conjugate_alpha(blas_call *call)
     call->alpha = call->scalar;
 }
 
-/* How many letters an argument list begins with. */
-static int letter_count(blas_kind kind)
-{
-    return kind == BLAS_TRMM || kind == BLAS_TRSM ? 4 : kind == BLAS_GEMMT ? 3 : 2;
-}
-
 bool blas_layout_begin(int layout, blas_call *call)
 {
     if (layout != BLAS_ROW_MAJOR && layout != BLAS_COLUMN_MAJOR) {
         blas_report_cblas(call, 1);
         return false;
     }
-    const int invalid = blas_call_check(call);
-    if (invalid > 0 && invalid <= letter_count(blas_call_kind(call))) {
+    const int invalid =
+        blas_layout_invalid_letter(call, blas_call_kind(call), blas_call_type(call));
+    if (invalid > 0) {
         blas_report_cblas(call, invalid + 1);
         return false;
     }

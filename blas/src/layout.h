@@ -3,7 +3,7 @@
 #ifndef BLAS_SRC_LAYOUT_H
 #define BLAS_SRC_LAYOUT_H
 
-#include "call.h"
+#include "shape.h"
 
 /* Enumerators of the interface. */
 #define BLAS_ROW_MAJOR 101
@@ -91,6 +91,15 @@ BLAS_INLINE void blas_layout_transpose(blas_call *call, blas_kind kind)
         break;
     }
     blas_swap_lengths(&call->m, &call->n);
+}
+
+/* The position of the first invalid letter in the Fortran interface, from 1; 0: all are valid. To be
+ * asked before the matrices are transposed, after which some of them are valid. */
+BLAS_INLINE int blas_layout_invalid_letter(const blas_call *call, blas_kind kind, blas_type type)
+{
+    const int letters = kind == BLAS_TRMM || kind == BLAS_TRSM ? 4 : kind == BLAS_GEMMT ? 3 : 2;
+    const int invalid = blas_shape_check(call, kind, type);
+    return invalid <= letters ? invalid : 0;
 }
 
 /* Makes the column-major call; false: the layout or one of the letters is invalid, which was

@@ -46,7 +46,10 @@ static void forwards_fill(void)
         return;
     }
     for (int i = 0; i <= BLAS_INTERFACE_COUNT; i++) {
-        const int interface = i < BLAS_INTERFACE_COUNT ? i : BLAS_CBLAS_64;
+        const bool has_suffix = i % 2 == 1 || i == BLAS_INTERFACE_COUNT;
+        const int interface = i == BLAS_INTERFACE_COUNT            ? BLAS_CBLAS_64
+                              : !has_suffix && blas_host_is_wide() ? i + 1
+                                                                   : i;
         for (int routine = 0; routine < BLAS_ROUTINE_COUNT; routine++) {
             char name[32];
             snprintf(name, sizeof name, names[i], blas_routines[routine].name);

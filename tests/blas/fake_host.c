@@ -3,6 +3,14 @@
 #include "fake_host.h"
 
 #include <complex.h>
+#include <stddef.h>
+
+/* With FAKE_WIDE names without a suffix take 64-bit integers. */
+#ifdef FAKE_WIDE
+typedef int64_t integer;
+#else
+typedef int integer;
+#endif
 
 #define API __attribute__((visibility("default")))
 
@@ -19,10 +27,17 @@ static void record(fake_record made)
     }
 }
 
+/* Of libblastrampoline's test only: the index of the last element. */
+API integer isamax_(const integer *n, const float *x, const integer *incx)
+{
+    return x && *incx == 1 && *n > 0 ? *n : 0;
+}
+
 /* Its presence makes the library a BLAS. */
-API void dgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k,
-                const double *alpha, const double *a, const int *lda, const double *b,
-                const int *ldb, const double *beta, double *c, const int *ldc)
+API void dgemm_(const char *transa, const char *transb, const integer *m, const integer *n,
+                const integer *k, const double *alpha, const double *a, const integer *lda,
+                const double *b, const integer *ldb, const double *beta, double *c,
+                const integer *ldc)
 {
     record((fake_record){.transa = *transa,
                          .transb = *transb,
@@ -40,9 +55,9 @@ API void dgemm_(const char *transa, const char *transb, const int *m, const int 
                          .ldc = *ldc});
 }
 
-API void cblas_dgemm(int layout, int transa, int transb, int m, int n, int k, double alpha,
-                     const double *a, int lda, const double *b, int ldb, double beta, double *c,
-                     int ldc)
+API void cblas_dgemm(int layout, int transa, int transb, integer m, integer n, integer k,
+                     double alpha, const double *a, integer lda, const double *b, integer ldb,
+                     double beta, double *c, integer ldc)
 {
     record((fake_record){.layout = layout,
                          .transa = (char)transa,
@@ -58,6 +73,17 @@ API void cblas_dgemm(int layout, int transa, int transb, int m, int n, int k, do
                          .beta = beta,
                          .c = c,
                          .ldc = ldc});
+}
+
+/* Calls of these should not come. */
+API void cblas_dsyrk(void)
+{
+    record((fake_record){.m = -1});
+}
+
+API void cblas_zsyrk(void)
+{
+    record((fake_record){.m = -2});
 }
 
 /* More arguments than registers; the last length comes from the stack. */

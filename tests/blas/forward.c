@@ -2,7 +2,9 @@
  * from the groups of a batch; invalid ones are reported and reach nothing; where calls are counted
  * for a summary, none is passed on as it is.
  *
- * blas_forward HOST passed|counted */
+ * blas_forward HOST passed|counted
+ * blas_forward HOST wide   HOST takes 64-bit integers by names without a suffix: calls with 32-bit
+ *                          integers are converted, those with 64-bit ones passed on */
 #include "fake_host.h"
 
 #include <dlfcn.h>
@@ -11,13 +13,19 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROW_MAJOR = 101, COLUMN_MAJOR = 102, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
+enum { ROW_MAJOR = 101, COLUMN_MAJOR = 102, NO_TRANSPOSE = 111, TRANSPOSE = 112, CONJUGATE = 113 };
 
 void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *,
             const double *, const int *, const double *, const int *, const double *, double *,
             const int *);
+void dgemm_64_(const char *, const char *, const int64_t *, const int64_t *, const int64_t *,
+               const double *, const double *, const int64_t *, const double *, const int64_t *,
+               const double *, double *, const int64_t *);
 void cblas_dgemm(int, int, int, int, int, int, double, const double *, int, const double *, int,
                  double, double *, int);
+void cblas_dsyrk(int, int, int, int, int, double, const double *, int, double, double *, int);
+void cblas_zsyrk(int, int, int, int, int, const void *, const void *, int, const void *, void *,
+                 int);
 void dgemm_batch_(const char *, const char *, const int *, const int *, const int *, const double *,
                   const double *const *, const int *, const double *const *, const int *,
                   const double *, double *const *, const int *, const int *, const int *);
@@ -73,11 +81,17 @@ static const fake_record product = {.transa = 'N',
                                     .b = b[0],
                                     .c = c[0]};
 
+/* Where the last call had its m. */
+static const void *at_m;
+
 static void fortran_call(const fake_record *p)
 {
+    const int m = (int)p->m, n = (int)p->n, k = (int)p->k, lda = (int)p->lda, ldb = (int)p->ldb,
+              ldc = (int)p->ldc;
     *count = 0;
-    dgemm_(&p->transa, &p->transb, &p->m, &p->n, &p->k, &p->alpha, p->a, &p->lda, p->b, &p->ldb,
-           &p->beta, p->c, &p->ldc);
+    at_m = &m;
+    dgemm_(&p->transa, &p->transb, &m, &n, &k, &p->alpha, p->a, &lda, p->b, &ldb, &p->beta, p->c,
+           &ldc);
 }
 
 static void test_fortran(bool is_passed)
@@ -89,14 +103,14 @@ static void test_fortran(bool is_passed)
     fortran_call(&product);
     wanted.transb = is_passed ? 't' : 'T';
     expect_call(0, wanted, "a small call differs");
-    expect((calls[0].at_m == &product.m) == is_passed, "a small call's own arguments");
+    expect((calls[0].at_m == at_m) == is_passed, "a small call's own arguments");
     fake_record large = product;
     large.m = large.lda = large.ldc = 500000;
     fortran_call(&large);
     wanted = large;
     wanted.transb = 'T';
     expect_call(0, wanted, "a large call differs");
-    expect(calls[0].at_m != &large.m, "a large call was passed on undecided");
+    expect(calls[0].at_m != at_m, "a large call was passed on undecided");
     fake_record invalid = product;
     invalid.lda = 1;
     fortran_call(&invalid);
@@ -142,6 +156,8 @@ static void test_c(bool is_passed)
     *count = 0;
     cblas_dgemm(ROW_MAJOR, NO_TRANSPOSE, TRANSPOSE, 2, 3, 4, 0.5, a[0], 3, b[0], 5, 2, c[0], 6);
     cblas_dgemm(103, NO_TRANSPOSE, TRANSPOSE, 2, 3, 4, 0.5, a[0], 4, b[0], 5, 2, c[0], 6);
+    cblas_dsyrk(ROW_MAJOR, 121, 0, 2, 3, 0.5, a[0], 3, 2, c[0], 6);
+    cblas_zsyrk(ROW_MAJOR, 121, CONJUGATE, 1, 1, a[0], a[0], 1, a[0], c[0], 6);
     expect(*count == 0, "an invalid call of the C interface");
 }
 
@@ -209,6 +225,22 @@ static void test_row_major_groups(void)
     }
 }
 
+static void test_wide_host(void)
+{
+    const fake_record *p = &product;
+    fake_record wanted = product;
+    wanted.transb = 'T';
+    for (int round = 0; round < 2; round++) {
+        fortran_call(p);
+        expect_call(0, wanted, "a call that is converted differs");
+    }
+    *count = 0;
+    dgemm_64_(&p->transa, &p->transb, &p->m, &p->n, &p->k, &p->alpha, p->a, &p->lda, p->b, &p->ldb,
+              &p->beta, p->c, &p->ldc);
+    expect_call(0, *p, "a call with 64-bit integers differs");
+    expect(calls[0].at_m == &p->m, "the arguments of a call with 64-bit integers");
+}
+
 int main(int argc, char **argv)
 {
     void *host = argc == 3 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
@@ -219,6 +251,10 @@ int main(int argc, char **argv)
     count = dlsym(host, "fake_count");
     if (!calls || !count) {
         return 3;
+    }
+    if (strcmp(argv[2], "wide") == 0) {
+        test_wide_host();
+        return failures;
     }
     const bool is_passed = strcmp(argv[2], "passed") == 0;
     test_fortran(is_passed);
