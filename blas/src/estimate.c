@@ -16,16 +16,22 @@ int64_t blas_panel(int64_t order)
     return eighth < 64 ? 64 : eighth > 256 ? 256 : eighth;
 }
 
-/* An operand; expanded ones are twice as large. One that stays on the device costs nothing. */
+static double larger(double x, double y)
+{
+    return x > y ? x : y;
+}
+
+/* An operand; expanded ones are twice as large. One that stays on the device costs nothing. `host`
+ * and `device` get its bytes there if it is the largest of its product so far. */
 static void add_operand(blas_estimate *made, const blas_matrix *matrix, bool is_expanded,
-                        bool is_in_place)
+                        bool is_in_place, double *host, double *device)
 {
     const bool is_complex = blas_type_is_complex(matrix->type);
     const double stored = (double)matrix->count * (double)matrix->rows * (double)matrix->columns *
                           (double)blas_type_bytes(matrix->type);
     const double bytes = stored * (is_expanded && is_complex ? 2 : 1);
-    made->host_bytes += stored;
-    made->device_bytes += bytes;
+    *host = larger(*host, stored);
+    *device = larger(*device, bytes);
     if (blas_resident_is_known(matrix)) {
         return;
     }
@@ -64,14 +70,15 @@ blas_estimate blas_estimate_of(const blas_call *call, bool is_in_place)
     const bool is_scaled = beta.im != 0; /* by the host, in a copy */
     const bool is_copied = !is_in_place || is_triangle || is_scaled || kind >= BLAS_TRMM;
     blas_estimate made = {.download_bytes = is_copied ? result : 0,
-                          .packed_bytes = (is_triangle ? result : 0) + (is_scaled ? result : 0),
-                          .host_bytes = result,
-                          .device_bytes = result};
+                          .packed_bytes = (is_triangle ? result : 0) + (is_scaled ? result : 0)};
     made.upload_bytes = !is_copied || (beta.re == 0 && beta.im == 0) ? 0 : result;
     for (int which = 0; which < blas_factors_count(call); which++) {
         const blas_factors factors = blas_factors_of(call, which);
-        add_operand(&made, &factors.y, false, is_in_place);
-        add_operand(&made, &factors.x, true, is_in_place);
+        double host = result, device = result;
+        add_operand(&made, &factors.y, false, is_in_place, &host, &device);
+        add_operand(&made, &factors.x, true, is_in_place, &host, &device);
+        made.host_bytes += host;
+        made.device_bytes += device;
     }
     if (kind == BLAS_TRSM) {
         add_solution(&made, call);

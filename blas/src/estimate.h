@@ -14,7 +14,7 @@ int64_t blas_panel(int64_t order);
 typedef struct blas_estimate {
     double operations;     /* real multiplications and additions of all products */
     double launches;       /* products */
-    double host_bytes;     /* of operands and results as the host's BLAS reads and writes them */
+    double host_bytes;     /* of each product's largest matrix, as the host's BLAS reads it */
     double device_bytes;   /* the same as the device does */
     double upload_bytes;   /* written to the device */
     double download_bytes; /* read from it */

@@ -93,8 +93,8 @@ BLAS_INLINE void blas_layout_transpose(blas_call *call, blas_kind kind)
     blas_swap_lengths(&call->m, &call->n);
 }
 
-/* The position of the first invalid letter in the Fortran interface, from 1; 0: all are valid. To be
- * asked before the matrices are transposed, after which some of them are valid. */
+/* The position of the first invalid letter in the Fortran interface, from 1; 0: all are valid. It
+ * is asked before the matrices are transposed, after which some of them are valid. */
 BLAS_INLINE int blas_layout_invalid_letter(const blas_call *call, blas_kind kind, blas_type type)
 {
     const int letters = kind == BLAS_TRMM || kind == BLAS_TRSM ? 4 : kind == BLAS_GEMMT ? 3 : 2;

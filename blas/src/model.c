@@ -249,6 +249,27 @@ static hal_status measure_all(blas_measurements *made)
     return status;
 }
 
+/* Of one type: a smaller product takes no longer than a larger one. Measured times may say so,
+ * since threads of a host's BLAS that wait for each other take time of processors. */
+static void curve_order(uint64_t *curve, int points)
+{
+    for (int point = points - 1; point > 0; point--) {
+        if (curve[point] > 0 && curve[point - 1] > curve[point]) {
+            curve[point - 1] = curve[point];
+        }
+    }
+}
+
+static void curves_order(blas_measurements *m)
+{
+    for (int type = 0; type < 2; type++) {
+        curve_order(m->device[type], BLAS_MODEL_POINTS);
+        curve_order(m->host[type], BLAS_MODEL_POINTS);
+        curve_order(m->device_thin[type], BLAS_MODEL_THIN);
+        curve_order(m->host_thin[type], BLAS_MODEL_THIN);
+    }
+}
+
 /* Under the lock. */
 static void model_load(void)
 {
@@ -262,6 +283,7 @@ static void model_load(void)
         is_usable = true;
         blas_store_write(device, &known);
     }
+    curves_order(&known);
 }
 
 /* A line through the logarithms of the two nearest points; below the first its time, above the last
@@ -291,7 +313,8 @@ static double thin_at(const uint64_t thin[BLAS_MODEL_THIN], double columns)
     return (double)thin[0] * pow((double)thin[1] / (double)thin[0], share);
 }
 
-/* Products of a number of operations each, or the time of reading operands, if that is longer. */
+/* Products of a number of operations each, or the time of reading the largest operand, if that is
+ * longer. */
 static double products_at(const uint64_t curve[BLAS_MODEL_POINTS], double operations, double count,
                           double thin, double operand_matrices)
 {

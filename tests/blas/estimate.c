@@ -44,8 +44,14 @@ int main(void)
     expect(made.expanded_bytes, 2 * a, "a complex A, expanded");
     expect(made.packed_bytes, 0, "a complex B as it is");
     expect(made.download_bytes, 0, "a result in place");
-    expect(made.host_bytes, a + b + c, "what the host reads and writes");
-    expect(made.device_bytes, 2 * a + b + c, "what the device reads and writes");
+    expect(made.host_bytes, c, "the largest matrix of the host, C");
+    expect(made.device_bytes, c, "the largest matrix of the device, C");
+    call.k = 40;
+    call.ldb = 40;
+    made = blas_estimate_of(&call, true);
+    expect(made.host_bytes, 4 * a, "the largest matrix of the host, A");
+    expect(made.device_bytes, 8 * a, "the largest matrix of the device, A");
+    call.k = call.ldb = 10;
     call.beta = complex_beta;
     made = blas_estimate_of(&call, true);
     expect(made.packed_bytes, c, "a C that the host scales");
