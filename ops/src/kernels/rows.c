@@ -331,7 +331,9 @@ static bool choose_any(const ops_context *context, ops_row_pass *pass)
     generalise_strides(pass);
     const uint32_t along = logarithm(group->along);
     const uint32_t subgroup = group->subgroup ? logarithm(group->subgroup) : 0;
-    pass->form.any = is_straight ? OPS_ROW_ANY_STRAIGHT : OPS_ROW_ANY_LOOPS;
+    pass->form.any = is_straight                            ? OPS_ROW_ANY_STRAIGHT
+                     : context->tuning->rows.rotates_chains ? OPS_ROW_ANY_ROTATING
+                                                            : OPS_ROW_ANY_LOOPS;
     pass->any = (ops_row_any){
         .items = items,
         .along = along,

@@ -70,12 +70,49 @@ static hal_ir_value place_after(ops_row_emitter *e, hal_ir_value before, hal_ir_
     return hal_ir_add(b, before, hal_ir_select(b, begins, e->any.jump, hal_ir_u32(b, 1)));
 }
 
+/* Moves each accumulator to the place of the one before it, and the first one to the end. */
+static void rotate_chains(ops_row_emitter *e, uint32_t phase)
+{
+    for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
+        if (!ops_row_is_reduced_in(e, v, phase)) {
+            continue;
+        }
+        ops_state *chain = e->chain[v], first = ops_row_chain_get(e, &chain[0]);
+        const uint32_t last = ops_row_chain_count(e, v) - 1;
+        for (uint32_t i = 0; i < last; i++) {
+            ops_row_chain_set(e, &chain[i], ops_row_chain_get(e, &chain[i + 1]));
+        }
+        ops_row_chain_set(e, &chain[last], first);
+    }
+}
+
+/* The work-item's elements from number `from` to `to`, in whole rounds of the chains, of which the
+ * next one is always the first. */
+static void emit_rotating(ops_row_emitter *e, uint32_t phase, const uint8_t *needed,
+                          hal_ir_value from, hal_ir_value to)
+{
+    hal_ir_builder *b = e->b;
+    const uint32_t rest = e->pass->group.chains - 1; /* a power of two less one */
+    hal_ir_value count = hal_ir_add(b, hal_ir_sub(b, to, from), hal_ir_u32(b, rest));
+    count = hal_ir_and(b, count, hal_ir_u32(b, ~rest));
+    hal_ir_value n = hal_ir_for(b, from, hal_ir_add(b, from, count), hal_ir_u32(b, 1));
+    ops_row_batch batch = {.chunks = 1, .first = place_of(e, n)};
+    batch.inside[0] = hal_ir_lt(b, batch.first, e->end);
+    ops_row_emit_batch(e, phase, needed, &batch);
+    rotate_chains(e, phase);
+    hal_ir_end(b);
+}
+
 /* The work-item's elements from number `from` to `to`, one for each chain at a time. */
 static void emit_elements(ops_row_emitter *e, uint32_t phase, const uint8_t *needed,
                           hal_ir_value from, hal_ir_value to)
 {
     hal_ir_builder *b = e->b;
     const uint32_t chains = e->pass->group.chains;
+    if (e->pass->form.any == OPS_ROW_ANY_ROTATING) {
+        emit_rotating(e, phase, needed, from, to);
+        return;
+    }
     hal_ir_value n = hal_ir_for(b, from, to, hal_ir_u32(b, chains)), place = HAL_IR_NONE;
     for (uint32_t i = 0; i < chains; i++) {
         ops_row_batch batch = {.chunks = 1, .slot = i};

@@ -11,8 +11,9 @@
  * a multiple of as many. */
 #define OPS_ROW_PART 32u
 
-/* How a general kernel folds work-items: by loops, or without a loop over barriers. */
-enum { OPS_ROW_ANY_NONE, OPS_ROW_ANY_LOOPS, OPS_ROW_ANY_STRAIGHT };
+/* How a general kernel folds: by loops; the same with the text of one element, where accumulators
+ * take turns; or without a loop over barriers. */
+enum { OPS_ROW_ANY_NONE, OPS_ROW_ANY_LOOPS, OPS_ROW_ANY_ROTATING, OPS_ROW_ANY_STRAIGHT };
 
 /* What the kernel depends on, apart from program, bindings, layout, group and axis. */
 OPS_KEY_STRUCTURES_BEGIN

@@ -74,6 +74,7 @@ const ops_tuning ops_tuning_processor = {
              .shared_items = 512,
              .shared_groups = 2,
              .rest_by_chunks = true,
+             .rotates_chains = true,
              .all_items_store = true,
              .stores_costly = true},
     /* An EPYC with two cores: 64 values, batch 16 and 128: 0.5 and 0.36 of the time of products

@@ -42,6 +42,7 @@ const ops_tuning ops_tuning_software = {
              .max_large_kept = 8,
              .max_kept = 8,
              .rest_by_chunks = true,
+             .rotates_chains = true,
              .stores_costly = true},
     /* PoCL, batch 16: 64 values 0.84 of the time of products, 128 9 times. */
     .recurrent = {.max_hidden = 64, .max_products = 1 << 18},

@@ -151,6 +151,7 @@ typedef struct ops_rows_tuning {
 
     bool rest_by_chunks;    /* the last loop has the unroll of the others: no registers are short */
     bool all_items_store;   /* all work-items of a row store its value: masks cost more */
+    bool rotates_chains;    /* general kernels have the text of one element: none waits for loads */
     bool stores_costly;     /* an output's memory holds costly values between loops */
     bool stores_by_parts;   /* stores begin at whole parts of sectors */
     bool softmax_is_online; /* where a group keeps no row, one loop finds the greatest value and the
