@@ -371,20 +371,18 @@ static hal_ir_value binding_judge(hal_ir_instrumentation *s, const binding_acces
     return binding_conflicts(b, access, word);
 }
 
-/* Reports noted accesses of a record. */
-static void binding_report(hal_ir_instrumentation *s, const binding_access *accesses,
-                           uint32_t memory, hal_ir_value index)
+/* Keeps what noted accesses of a record met, if that is a race, in a variable. */
+static void binding_keep(hal_ir_instrumentation *s, const binding_access *accesses,
+                         hal_ir_value met)
 {
     hal_ir_builder *b = s->b;
-    hal_ir_value race = HAL_IR_NONE, before = HAL_IR_NONE;
+    hal_ir_value all = hal_ir_u32(b, 0);
     for (uint32_t i = 0; i < s->record.width; i++) {
-        hal_ir_value one;
-        const hal_ir_value wrong = binding_judge(s, &accesses[i], &one);
-        before = i == 0 ? one : hal_ir_select(b, wrong, one, before);
-        race = i == 0 ? wrong : hal_ir_or(b, race, wrong);
+        hal_ir_value before;
+        const hal_ir_value race = binding_judge(s, &accesses[i], &before);
+        all = hal_ir_select(b, race, before, all);
     }
-    hal_ir_report_fault(s, HAL_IR_FAULT_RACE, race, memory, index, before, HAL_IR_NONE);
-    hal_ir_reports_end(s);
+    hal_ir_set(b, met, all);
 }
 
 static void binding_check(hal_ir_instrumentation *s, const hal_ir_value *facts, uint32_t memory,
@@ -397,7 +395,7 @@ static void binding_check(hal_ir_instrumentation *s, const hal_ir_value *facts, 
         return;
     }
     const uint32_t width = s->record.width;
-    hal_ir_reports_end(s);
+    const hal_ir_value met = hal_ir_var(b, hal_ir_u32(b, 0));
     hal_ir_if(b, hal_ir_shadow_exists(s, HAL_IR_SHADOW_ACCESSED, memory));
     const hal_ir_value holds = hal_ir_and_maybe(
         b, hal_ir_index_holds(s, HAL_IR_COUNT_ACCESSED, memory, index, offset, width), s->record.b);
@@ -422,12 +420,15 @@ static void binding_check(hal_ir_instrumentation *s, const hal_ir_value *facts, 
         notable = i == 0 ? one : hal_ir_or(b, notable, one);
     }
     hal_ir_if(b, notable);
-    binding_report(s, accesses, memory, index);
+    binding_keep(s, accesses, met);
     hal_ir_end(b);
     if (!notes_are_plain(s)) {
         hal_ir_end(b);
     }
     hal_ir_end(b);
+    const hal_ir_value before = hal_ir_get(b, met); /* not 0, if there was a race */
+    hal_ir_report_fault(s, HAL_IR_FAULT_RACE, hal_ir_ne(b, before, hal_ir_u32(b, 0)), memory, index,
+                        before, HAL_IR_NONE);
 }
 
 static void race_before(hal_ir_instrumentation *s, hal_ir_value *facts)
