@@ -188,6 +188,7 @@ typedef struct hal_ir_instrumentation {
     /* Reports of the present block. One branch for all of them keeps the block in one piece. */
     hal_ir_pending pending[HAL_IR_MAX_PENDING];
     uint32_t pending_count;
+    bool has_room_for_loops; /* that write reports */
     hal_ir_index_end ends[HAL_IR_MAX_ENDS];
     uint32_t end_count;
     hal_ir_index_check index_checks[HAL_IR_MAX_PENDING]; /* of the present block */

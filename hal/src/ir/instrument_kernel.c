@@ -130,6 +130,16 @@ static hal_status chosen_find(hal_ir_instrumentation *s)
     return HAL_OK;
 }
 
+/* Whether the kernel may have more loops: its own may take all iterations that the device has. */
+static bool has_room_for_loops(const hal_ir_kernel *from, const hal_device_info *info)
+{
+    bool has_loop = false;
+    for (uint32_t i = 0; i < from->record_count; i++) {
+        has_loop |= from->records[i].opcode == HAL_IR_FOR;
+    }
+    return !has_loop || info->max_loop_iterations == 0;
+}
+
 static hal_status instrumentation_begin(hal_ir_instrumentation *s, const hal_ir_kernel *from,
                                         uint32_t checks, const hal_device_info *info)
 {
@@ -137,6 +147,7 @@ static hal_status instrumentation_begin(hal_ir_instrumentation *s, const hal_ir_
     memset(s->parameter, 0xff, sizeof s->parameter); /* HAL_IR_NONE */
     memset(s->shadow, 0xff, sizeof s->shadow);
     s->from = from;
+    s->has_room_for_loops = has_room_for_loops(from, info);
     shadows_add(s, checks, info, &added);
     HAL_TRY(hal_ir_rewrite_begin(&s->rewrite, from, info, NULL, added.items));
     s->b = s->rewrite.to;

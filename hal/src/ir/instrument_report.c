@@ -169,6 +169,16 @@ static void reports_write(hal_ir_instrumentation *s, uint32_t count)
     hal_ir_end(b);
 }
 
+static void reports_write_each(hal_ir_instrumentation *s, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const report_words report = words_of_pending(s->b, &s->pending[i]);
+        hal_ir_if(s->b, pending_wrong(s->b, &s->pending[i]));
+        report_write(s, &report);
+        hal_ir_end(s->b);
+    }
+}
+
 void hal_ir_reports_end(hal_ir_instrumentation *s)
 {
     const uint32_t count = s->pending_count;
@@ -180,8 +190,10 @@ void hal_ir_reports_end(hal_ir_instrumentation *s)
     if (count == 1) {
         const report_words report = words_of_pending(s->b, &s->pending[0]);
         report_write(s, &report);
-    } else {
+    } else if (s->has_room_for_loops) {
         reports_write(s, count);
+    } else {
+        reports_write_each(s, count);
     }
     hal_ir_end(s->b);
 }

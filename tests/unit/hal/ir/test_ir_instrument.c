@@ -30,18 +30,42 @@ static hal_ir_kernel *sum_kernel(uint32_t count, const char *load)
 }
 
 /* Records of the opcode, or all of them, of a kernel with checks. */
-static uint32_t checked_count(hal_ir_kernel *kernel, uint32_t checks, int opcode)
+static uint32_t checked_count_on(const hal_device_info *device, hal_ir_kernel *kernel,
+                                 uint32_t checks, int opcode)
 {
-    const hal_device_info device = ir_device();
     hal_ir_instrumented made;
     uint32_t count = 0;
-    assert_ok(hal_ir_instrument(kernel, checks, &device, &made));
+    assert_ok(hal_ir_instrument(kernel, checks, device, &made));
     assert_non_null(made.kernel);
     for (uint32_t i = 0; i < made.kernel->record_count; i++) {
         count += opcode < 0 || made.kernel->records[i].opcode == (uint32_t)opcode;
     }
     hal_ir_instrumented_free(&made);
     return count;
+}
+
+static uint32_t checked_count(hal_ir_kernel *kernel, uint32_t checks, int opcode)
+{
+    const hal_device_info device = ir_device();
+    return checked_count_on(&device, kernel, checks, opcode);
+}
+
+/* A device that counts iterations of all loops of a kernel gets no more loops in a kernel that has
+ * some. */
+TEST(iterations_of_a_device_are_left_to_the_kernel)
+{
+    static const char text[] = "kernel k\ngroup 64 1 1\nbinding x f32 read\n"
+                               "binding y f32 write\nscalar n u32\n%n = scalar u32 n\n"
+                               "%l = local_id u32 x\n%c0 = constant u32 0\n%c1 = constant u32 1\n"
+                               "%k = for u32 %c0, %n, %c1\n  %a = load f32 x[%k]\n"
+                               "  %b = load f32 x[%l]\n  %s = add f32 %a, %b\n"
+                               "  store y[%l], %s\nend\n";
+    hal_ir_kernel *kernel = ir_read(text);
+    hal_device_info device = ir_device();
+    assert_int_equal(checked_count_on(&device, kernel, HAL_CHECK_BOUNDS, HAL_IR_FOR), 2);
+    device.max_loop_iterations = 65535;
+    assert_int_equal(checked_count_on(&device, kernel, HAL_CHECK_BOUNDS, HAL_IR_FOR), 1);
+    hal_ir_kernel_destroy(kernel);
 }
 
 /* Reports of many loads are as much code as those of two. */
