@@ -7,6 +7,7 @@
 Prints, for each row, PyTorch's time over ours, by one kernel and by a product for each group: a loop
 of torch.mm for the groups that have rows, and torch._grouped_mm where PyTorch has it for the type.
 Types are those of hal-bench, bf16 on GPUs and f32 on processors; so are the sizes of groups.
+With --least the least times are compared, as on a machine that has other work, instead of medians.
 """
 import argparse
 import json
@@ -35,7 +36,7 @@ def offsets_of(groups, rows):
 
 
 def measure(call, device):
-    """Median microseconds of a call."""
+    """Median and least microseconds of a call."""
     def wait():
         if device == "cuda":
             torch.cuda.synchronize()
@@ -47,7 +48,7 @@ def measure(call, device):
         call()
         wait()
         times.append((time.perf_counter() - begin) * 1e6)
-    return statistics.median(times)
+    return statistics.median(times), min(times)
 
 
 def peers(row, device):
@@ -79,6 +80,7 @@ def main():
     parser.add_argument("--rows", required=True, help="what hal-bench grouped --json wrote")
     parser.add_argument("--device", default="cuda", help="cuda or cpu (cuda)")
     parser.add_argument("--threads", type=int, help="of PyTorch on processors")
+    parser.add_argument("--least", action="store_true", help="compare least times, not medians")
     parser.add_argument("--json", help="file to write")
     options = parser.parse_args()
     if options.threads:
@@ -87,17 +89,18 @@ def main():
         rows = json.load(file)["rows"]
     result = []
     for row in rows:
-        ways = {"kernel": row["median_us"]}
-        ways.update({name: peer["median_us"] for name, peer in row["peers"].items()})
+        key = "min_us" if options.least else "median_us"
+        ways = {"kernel": row[key]}
+        ways.update({name: peer[key] for name, peer in row["peers"].items()})
         for name, call in peers(row, options.device):
             try:
-                time_us = measure(call, options.device)
+                times = dict(zip(("median_us", "min_us"), measure(call, options.device)))
             except (RuntimeError, NotImplementedError) as error:
                 print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
                 continue
-            ratios = ", ".join(f"{time_us / ours:.2f} of {way}" for way, ours in ways.items())
-            print(f"{row['case']}: {name} {time_us:.1f} us: {ratios}", flush=True)
-            result.append({"case": row["case"], "peer": name, "median_us": time_us})
+            ratios = ", ".join(f"{times[key] / ours:.2f} of {way}" for way, ours in ways.items())
+            print(f"{row['case']}: {name} {times[key]:.1f} us: {ratios}", flush=True)
+            result.append({"case": row["case"], "peer": name, **times})
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"suite": "torch_grouped", "torch": torch.__version__, "rows": result}, file,
