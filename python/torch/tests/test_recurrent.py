@@ -30,7 +30,7 @@ def values_and_gradients(model, x, states, place, weigh=True):
                for r in (results if weigh else results[:1]))
     loss.backward()
     gradients = [x.grad, *(s.grad for s in states), *(p.grad for p in model.parameters())]
-    return [r.detach().cpu() for r in results], [None if g is None else g.cpu() for g in gradients]
+    return [r.detach().cpu() for r in results], [None if g is None else g.to("cpu", copy=True) for g in gradients]
 
 
 def assert_same(model, x, states, weigh=True, tolerance=2e-5):
