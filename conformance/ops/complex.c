@@ -409,33 +409,76 @@ static void check_near(case_run *run, hal_type type, const void *found, size_t i
                cimagl(expected), creall(z), cimagl(z));
 }
 
-static void run_matrix(case_run *run, const void *parameters)
+/* Lengths of a product: of the batch, 0 for none, and m, k, n. */
+static void check_matrix(case_run *run, hal_type type, random_state *random, const int64_t of[4])
 {
-    const hal_type type = *(const hal_type *)parameters;
-    random_state random = {run->seed};
-    const int64_t rows[4] = {BATCH, ROWS, DEPTH, 2}, columns[4] = {BATCH, DEPTH, COLUMNS, 2};
-    case_claim_storage(run, type);
-    case_claim_arithmetic(run, type);
-    double *a = random_parts(run, &random, (size_t)BATCH * ROWS * DEPTH);
-    double *b = random_parts(run, &random, (size_t)BATCH * DEPTH * COLUMNS);
-    void *found = case_allocate(run, (size_t)BATCH * ROWS * COLUMNS * 2, hal_type_size(type));
+    const int64_t rows[4] = {of[0], of[1], of[2], 2}, columns[4] = {of[0], of[2], of[3], 2};
+    const uint32_t skipped = of[0] == 0, rank = 4 - skipped;
+    const size_t batches = skipped ? 1 : (size_t)of[0], m = (size_t)of[1], k = (size_t)of[2];
+    const size_t n = (size_t)of[3];
+    double *a = random_parts(run, random, batches * m * k);
+    double *b = random_parts(run, random, batches * k * n);
+    void *found = case_allocate(run, batches * m * n * 2, hal_type_size(type));
     scope_begin(run);
-    ops_array *x = array_of(run, type, 4, rows, a, (size_t)BATCH * ROWS * DEPTH);
-    ops_array *y = array_of(run, type, 4, columns, b, (size_t)BATCH * DEPTH * COLUMNS);
+    ops_array *x = array_of(run, type, rank, rows + skipped, a, batches * m * k);
+    ops_array *y = array_of(run, type, rank, columns + skipped, b, batches * k * n);
     case_ok(run,
             read_claimed(run, ops_complex_matmul(x, y, HAL_GEMM_STRICT),
-                         (uint64_t)BATCH * ROWS * COLUMNS * 2 * hal_type_size(type), found),
+                         (uint64_t)(batches * m * n * 2) * hal_type_size(type), found),
             "ops_complex_matmul");
     scope_end(run);
-    for (size_t i = 0; i < (size_t)BATCH * ROWS * COLUMNS; i++) {
-        const size_t row = i / COLUMNS, batch = row / ROWS, column = i % COLUMNS;
+    for (size_t i = 0; i < batches * m * n; i++) {
+        const size_t row = i / n, batch = row / m, column = i % n;
         number sum = make(0, 0);
-        for (size_t p = 0; p < DEPTH; p++) {
-            sum += binary_reference(
-                OPS_COMPLEX_MUL, point_get(HAL_TYPE_F64, a, row * DEPTH + p),
-                point_get(HAL_TYPE_F64, b, (batch * DEPTH + p) * COLUMNS + column));
+        for (size_t p = 0; p < k; p++) {
+            sum += binary_reference(OPS_COMPLEX_MUL, point_get(HAL_TYPE_F64, a, row * k + p),
+                                    point_get(HAL_TYPE_F64, b, (batch * k + p) * n + column));
         }
-        check_near(run, type, found, i, sum, 4.0 * DEPTH * DEPTH, "product");
+        check_near(run, type, found, i, sum, 4.0 * (double)(k * k), "product");
+    }
+}
+
+/* Of matrices of which either is copied, by their lengths. */
+static void run_matrix(case_run *run, const void *parameters)
+{
+    static const int64_t lengths[][4] = {
+        {BATCH, ROWS, DEPTH, COLUMNS}, {BATCH, 2, 7, 35}, {0, 1, 19, 40}, {0, 21, 6, 1}};
+    const hal_type type = *(const hal_type *)parameters;
+    random_state random = {run->seed};
+    case_claim_storage(run, type);
+    case_claim_arithmetic(run, type);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        check_matrix(run, type, &random, lengths[i]);
+    }
+}
+
+/* Sums and means of lines, whose numbers are neighbours, of lengths around those from which on they
+ * are summed side by side. */
+static void check_lines(case_run *run, hal_type type, random_state *random)
+{
+    enum { ROWS_OF_LINES = 3 };
+    static const int64_t lengths[] = {63, 64, 77, 160};
+    for (size_t turn = 0; turn < 2 * sizeof lengths / sizeof *lengths; turn++) {
+        const int64_t shape[3] = {ROWS_OF_LINES, lengths[turn / 2], 2};
+        const size_t n = (size_t)shape[1];
+        const bool is_mean = turn % 2;
+        double *x = random_parts(run, random, ROWS_OF_LINES * n);
+        void *found = case_allocate(run, 2 * ROWS_OF_LINES, hal_type_size(type));
+        scope_begin(run);
+        ops_array *array = array_of(run, type, 3, shape, x, ROWS_OF_LINES * n);
+        ops_array *reduced =
+            ops_complex_reduce(is_mean ? OPS_REDUCE_MEAN : OPS_REDUCE_SUM, -1, is_mean, array);
+        case_ok(run, read_claimed(run, reduced, 2 * ROWS_OF_LINES * hal_type_size(type), found),
+                "reduce");
+        scope_end(run);
+        for (size_t i = 0; i < ROWS_OF_LINES; i++) {
+            number sum = make(0, 0);
+            for (size_t k = 0; k < n; k++) {
+                sum += point_get(HAL_TYPE_F64, x, i * n + k);
+            }
+            check_near(run, type, found, i, is_mean ? sum / (double)n : sum, (double)(n * n),
+                       is_mean ? "mean of a line" : "sum of a line");
+        }
     }
 }
 
@@ -485,6 +528,7 @@ static void run_reductions(case_run *run, const void *parameters)
         }
         scope_end(run);
     }
+    check_lines(run, type, &random);
 }
 
 /* ---- Fusion ---- */

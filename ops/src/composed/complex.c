@@ -188,6 +188,11 @@ static ops_array *combine(ops_complex_binary_function function, ops_array *x, op
         !common_shape("ops_complex_binary", a.re, b.re, shape, &rank)) {
         return NULL;
     }
+    /* Sums of pairs in memory are those of real arrays, whose elements are neighbours. */
+    if ((function == OPS_COMPLEX_ADD || function == OPS_COMPLEX_SUB) && !is_joined(x) &&
+        !is_joined(y)) {
+        return ops_array_binary(function == OPS_COMPLEX_ADD ? OPS_ADD : OPS_SUB, x, y);
+    }
     /* Functions of an operand in the shape of the result are part of its kernel. */
     a = stretch_parts(a, rank, shape);
     b = stretch_parts(b, rank, shape);

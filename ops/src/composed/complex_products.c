@@ -1,6 +1,8 @@
 /* Complex arrays: reductions, running sums and products, matrix products. */
 #include "complex_parts.h"
 
+#include <string.h>
+
 static ops_array *multiply(ops_array *x, ops_array *y)
 {
     return ops_complex_join_parts(
@@ -68,20 +70,69 @@ static hal_status check_along(const char *function, int32_t axis, const ops_arra
     return ops_check_axis(function, "axis", &elements, axis, along);
 }
 
-static ops_array *product_reduce(ops_array *x, uint32_t axis, bool keep_axis)
+/* x without an axis, which has length 1. */
+static ops_array *axis_drop(ops_array *x, uint32_t axis)
 {
-    ops_array *made = product_along(x, axis);
     int64_t shape[OPS_MAX_RANK];
     uint32_t rank = 0;
-    if (!made || keep_axis) {
-        return made;
-    }
     for (uint32_t i = 0; i < x->view.rank; i++) {
         if (i != axis) {
             shape[rank++] = x->view.shape[i];
         }
     }
-    return ops_array_reshape(made, rank, shape);
+    return ops_array_reshape(x, rank, shape);
+}
+
+static ops_array *product_reduce(ops_array *x, uint32_t axis, bool keep_axis)
+{
+    ops_array *made = product_along(x, axis);
+    return made && !keep_axis ? axis_drop(made, axis) : made;
+}
+
+/* Numbers that are summed side by side, and how many there have to be along an axis for that. */
+enum { SIDE_SUMS = 16, MIN_SIDE_AXIS = 64 };
+
+/* The sum along an axis whose numbers are neighbours in memory, which stays with length 1: first of
+ * those that are SIDE_SUMS apart, by lines of pairs, then of these sums and of the rest. */
+static ops_array *sum_neighbours(ops_array *x, uint32_t axis)
+{
+    int64_t shape[OPS_MAX_RANK];
+    const uint32_t rank = ops_compose_shape(x, shape);
+    const int64_t length = shape[axis], whole = length / SIDE_SUMS * SIDE_SUMS;
+    ops_array *main = ops_compose_slice(x, axis, 0, whole, 1);
+    shape[axis] = whole / SIDE_SUMS;
+    shape[axis + 1] = 2 * (int64_t)SIDE_SUMS;
+    main = main ? ops_array_reshape(main, rank, shape) : NULL;
+    main = main ? ops_array_reduce(OPS_REDUCE_SUM, (int32_t)axis, 1, main) : NULL;
+    shape[axis] = SIDE_SUMS;
+    shape[axis + 1] = 2;
+    main = main ? ops_array_reshape(main, rank, shape) : NULL;
+    if (main && whole < length) {
+        ops_array *const parts[2] = {main, ops_compose_slice(x, axis, whole, length - whole, 1)};
+        main = parts[1] ? ops_array_concatenate((int32_t)axis, parts, 2) : NULL;
+    }
+    return main ? ops_array_reduce(OPS_REDUCE_SUM, (int32_t)axis, 1, main) : NULL;
+}
+
+/* Whether the numbers along an axis are neighbours, and many. */
+static bool are_neighbours(const ops_array *x, uint32_t axis)
+{
+    const ops_tensor *view = &x->view;
+    return axis + 2 == view->rank && view->shape[axis] >= MIN_SIDE_AXIS &&
+           view->stride[axis + 1] == 1 && view->stride[axis] == 2;
+}
+
+/* The sum or mean along an axis. */
+static ops_array *sum_reduce(ops_reduction reduction, ops_array *x, uint32_t axis, bool keep_axis)
+{
+    if (!are_neighbours(x, axis)) {
+        return ops_array_reduce(reduction, (int32_t)axis, keep_axis, x);
+    }
+    ops_array *sum = sum_neighbours(x, axis);
+    if (sum && reduction == OPS_REDUCE_MEAN) {
+        sum = ops_array_binary_scalar(OPS_DIV, sum, (double)x->view.shape[axis]);
+    }
+    return sum && !keep_axis ? axis_drop(sum, axis) : sum;
 }
 
 ops_array *ops_complex_reduce(ops_reduction reduction, int32_t axis, int keep_axis, ops_array *x)
@@ -98,9 +149,8 @@ ops_array *ops_complex_reduce(ops_reduction reduction, int32_t axis, int keep_ax
         ops_invalid("%s: reduction: expected OPS_REDUCE_SUM, _MEAN or _PRODUCT, got %d", function,
                     (int)reduction);
     } else if (check_along(function, axis, x, &along) == HAL_OK) {
-        made = reduction == OPS_REDUCE_PRODUCT
-                   ? product_reduce(x, along, keep_axis != 0)
-                   : ops_array_reduce(reduction, (int32_t)along, keep_axis, x);
+        made = reduction == OPS_REDUCE_PRODUCT ? product_reduce(x, along, keep_axis != 0)
+                                               : sum_reduce(reduction, x, along, keep_axis != 0);
     }
     return ops_compose_end(arrays, made);
 }
@@ -170,6 +220,67 @@ static ops_array *as_real_factor(ops_array *b)
     return turned ? as_matrix(has_batch, 2 * k, 2 * n, ops_array_concatenate(-3, parts, 2)) : NULL;
 }
 
+/* a b by a copy of b, see as_real_factor: [m, n, 2]. */
+static ops_array *multiply_by_factor(ops_array *a, ops_array *b, uint32_t precision)
+{
+    const bool has_batch = a->view.rank == 4;
+    const int64_t *lengths = a->view.shape + has_batch;
+    int64_t shape[OPS_MAX_RANK];
+    ops_array *rows = as_matrix(has_batch, lengths[0], 2 * lengths[1], a);
+    ops_array *product = ops_array_matmul(rows, as_real_factor(b), precision);
+    if (!product) {
+        return NULL;
+    }
+    const uint32_t rank = ops_compose_shape(product, shape);
+    shape[rank - 1] /= 2;
+    shape[rank] = 2;
+    return ops_array_reshape(product, rank + 1, shape);
+}
+
+/* a b by a copy of a as real rows [2 m, k], of the real parts and of the imaginary ones, times b as
+ * it is, [k, 2 n]; then the four products of parts are added. */
+static ops_array *multiply_by_rows(ops_array *a, ops_array *b, uint32_t precision)
+{
+    const bool has_batch = a->view.rank == 4;
+    const uint32_t first = has_batch ? 1 : 0;
+    const int64_t m = a->view.shape[first], k = a->view.shape[first + 1];
+    const int64_t n = b->view.shape[b->view.rank - 2];
+    const int32_t plain[3] = {2, 0, 1}, batched[4] = {0, 3, 1, 2};
+    int64_t shape[OPS_MAX_RANK];
+    ops_array *rows =
+        as_matrix(has_batch, 2 * m, k, ops_array_permute(a, has_batch ? batched : plain));
+    ops_array *product =
+        ops_array_matmul(rows, as_matrix(b->view.rank == 4, k, 2 * n, b), precision);
+    if (!product) {
+        return NULL;
+    }
+    const uint32_t axis = ops_compose_shape(product, shape) - 2;
+    const int64_t lengths[4] = {2, m, n, 2};
+    memcpy(shape + axis, lengths, sizeof lengths);
+    product = ops_array_reshape(product, axis + 4, shape);
+    ops_array *of[2] = {NULL, NULL}; /* the products of a's real and of its imaginary parts */
+    shape[axis] = m;
+    shape[axis + 1] = n;
+    shape[axis + 2] = 2;
+    for (uint32_t i = 0; product && i < 2; i++) {
+        of[i] = ops_compose_slice(product, axis, i, 1, 1);
+        of[i] = of[i] ? ops_array_reshape(of[i], axis + 3, shape) : NULL;
+    }
+    const ops_complex_parts re = ops_complex_split(of[0]), im = ops_complex_split(of[1]);
+    return ops_complex_join_parts(
+        (ops_complex_parts){ops_sub(re.re, im.im), ops_add(re.im, im.re)});
+}
+
+/* Whether the second way moves fewer bytes: of a [m, k] and b [k, n] the first one reads b and
+ * writes it twice. */
+static bool rows_are_fewer(const ops_array *a, const ops_array *b)
+{
+    const double m = (double)a->view.shape[a->view.rank - 3];
+    const double k = (double)a->view.shape[a->view.rank - 2];
+    const double n = (double)b->view.shape[b->view.rank - 2];
+    return 4 * m * k + 8 * m * n < 6 * k * n;
+}
+
 ops_array *ops_complex_matmul(ops_array *a, ops_array *b, uint32_t precision)
 {
     ops_array *const operands[2] = {a, b};
@@ -179,17 +290,8 @@ ops_array *ops_complex_matmul(ops_array *a, ops_array *b, uint32_t precision)
         return NULL;
     }
     if (check_product(a, b) == HAL_OK) {
-        const bool has_batch = a->view.rank == 4;
-        const int64_t *lengths = a->view.shape + has_batch;
-        ops_array *rows = as_matrix(has_batch, lengths[0], 2 * lengths[1], a);
-        ops_array *product = ops_array_matmul(rows, as_real_factor(b), precision);
-        if (product) {
-            int64_t shape[OPS_MAX_RANK];
-            const uint32_t rank = ops_compose_shape(product, shape);
-            shape[rank - 1] /= 2;
-            shape[rank] = 2;
-            made = ops_array_reshape(product, rank + 1, shape);
-        }
+        made = rows_are_fewer(a, b) ? multiply_by_rows(a, b, precision)
+                                    : multiply_by_factor(a, b, precision);
     }
     return ops_compose_end(arrays, made);
 }
