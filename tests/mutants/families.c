@@ -95,7 +95,43 @@ static uint32_t softmax_maximum(wrap_ir *ir, uint32_t i)
     return i;
 }
 
-/* ---- Convolution, pooling ---- */
+/* The squares of a variance are those of the numbers, not of their distances from the mean. */
+static uint32_t variance_mean(wrap_ir *ir, uint32_t i)
+{
+    hal_ir_record *square = &ir->records[i];
+    if (square->a == square->b && has_opcode(ir, square->a, HAL_IR_SUB)) {
+        square->a = square->b = ir->records[square->a].a;
+    }
+    return i;
+}
+
+/* Sums of attention keep their scale when a greater score comes: the difference of the old and the
+ * new maximum is 0. */
+static uint32_t attention_rescaled(wrap_ir *ir, uint32_t i)
+{
+    hal_ir_record *difference = &ir->records[i];
+    if (has_opcode(ir, difference->a, HAL_IR_GET) && has_opcode(ir, difference->b, HAL_IR_NEG)) {
+        difference->a = ir->records[difference->b].a;
+    }
+    return i;
+}
+
+/* ---- Convolution, pooling, resizing ---- */
+
+/* Of two neighbours with shares a x + b y the second one counts for the first. */
+static uint32_t resize_neighbour(wrap_ir *ir, uint32_t i)
+{
+    const hal_ir_record *sum = &ir->records[i];
+    if (has_opcode(ir, sum->a, HAL_IR_MUL) && has_opcode(ir, sum->b, HAL_IR_MUL)) {
+        const hal_ir_record *first = &ir->records[sum->a];
+        hal_ir_record *second = &ir->records[sum->b];
+        if (has_opcode(ir, first->a, HAL_IR_LOAD) && has_opcode(ir, first->b, HAL_IR_LOAD) &&
+            has_opcode(ir, second->a, HAL_IR_LOAD) && has_opcode(ir, second->b, HAL_IR_LOAD)) {
+            second->a = first->a;
+        }
+    }
+    return i;
+}
 
 /* Padding is 0 whatever number it is to be. */
 static uint32_t unfold_padding(wrap_ir *ir, uint32_t i)
@@ -147,6 +183,18 @@ static uint32_t recurrent_carried(wrap_ir *ir, uint32_t i)
     return i + 1;
 }
 
+/* The cell of an LSTM forgets nothing: the state is added as it is, not times the gate. */
+static uint32_t lstm_forget(wrap_ir *ir, uint32_t i)
+{
+    hal_ir_record *sum = &ir->records[i];
+    const hal_ir_value product = sum->a;
+    if (has_opcode(ir, product, HAL_IR_MUL) && has_opcode(ir, sum->b, HAL_IR_MUL) &&
+        has_opcode(ir, ir->records[product].b, HAL_IR_GET)) {
+        sum->a = ir->records[product].b;
+    }
+    return i;
+}
+
 /* Of two integers one is chosen, whatever the BOOL in memory is. */
 static uint32_t loop_choice(wrap_ir *ir, uint32_t i)
 {
@@ -191,6 +239,19 @@ static uint32_t complex_cross(wrap_ir *ir, uint32_t i)
         }
     }
     return i;
+}
+
+/* Quantised weights: the second block of a column has the scale of the first one. */
+static uint32_t quantised_block(wrap_ir *ir, uint32_t i)
+{
+    if (!has_opcode(ir, ir->records[i].b, HAL_IR_SCALAR)) {
+        return i;
+    }
+    uint32_t at = i + 1;
+    const hal_ir_value one = NUMBER(HAL_TYPE_U32, 1);
+    const hal_ir_value is_second = COMPARE(EQ, i, one);
+    const hal_ir_value zero = NUMBER(HAL_TYPE_U32, 0);
+    return edit_replace(ir, i, SELECT(HAL_TYPE_U32, is_second, zero, i));
 }
 
 /* Of windows in an image, the last place of a line counts to the next one. */
@@ -239,6 +300,11 @@ const mutant mutants_families[] = {MUTANT(gather_beyond, "gather", LT, NONE),
                                    MUTANT(argmax_any, "reduce", OR, NONE),
                                    MUTANT(norm_epsilon, "rows", RSQRT, NONE),
                                    MUTANT(softmax_maximum, "softmax", EXP, NONE),
+                                   MUTANT(variance_mean, "rows", MUL, NONE),
+                                   MUTANT(attention_rescaled, "attention", ADD, NONE),
+                                   MUTANT(resize_neighbour, "chain", ADD, F64),
+                                   MUTANT(lstm_forget, "lstm", ADD, NONE),
+                                   MUTANT(quantised_block, "gemm_quantised", SHR, U32),
                                    MUTANT(unfold_padding, "unfold", SELECT, NONE),
                                    MUTANT(depthwise_first, "depthwise", FMA, NONE),
                                    MUTANT(window_line, "gemm", MULHI, NONE),
