@@ -131,14 +131,25 @@ Results average_pool_backward(const Call &c)
                     x.sizes())};
 }
 
+// A number for each of `count` axes, or one for all. The processor has the message for others.
+Shape lengths_of(const Call &c, size_t index, size_t count)
+{
+    Shape lengths = c.integers(index);
+    if ((lengths.size() != 1 && lengths.size() != count) ||
+        *std::min_element(lengths.begin(), lengths.end()) < 0) {
+        throw Unsupported("lengths that PyTorch refuses");
+    }
+    lengths.resize(count, lengths[0]);
+    return lengths;
+}
+
 // ---- Maxima to given lengths: windows of one length, whose last elements may repeat ----
 
 template <int AXES> Results adaptive_max(const Call &c) // x, lengths
 {
     const Tensor &tensor = c.tensor(0);
     const Shape space = space_of(tensor, AXES);
-    Shape out = c.integers(1);
-    out.resize(AXES, out[0]);
+    const Shape out = lengths_of(c, 1, AXES);
     const Shape shape = joined(leading_of(tensor, AXES), out);
     if (tensor.numel() == 0 || product(shape) == 0) {
         const auto nothing = [&](hal_type type) {
@@ -211,8 +222,7 @@ template <int AXES> Results adaptive_max_backward(const Call &c) // g, x, places
 template <int AXES> Results unpool(const Call &c) // x, places, lengths
 {
     const Tensor &x = c.tensor(0);
-    Shape space = c.integers(2);
-    space.resize(AXES, space[0]);
+    const Shape space = lengths_of(c, 2, AXES);
     return {spread(c, x, c.tensor(1), leading_of(x, AXES), space, OPS_SCATTER_ASSIGN)};
 }
 
@@ -229,11 +239,7 @@ Results columns(const Call &c) // x [n, channels, h, w], kernel, dilation, paddi
     if (!has_batch) {
         x = reshape(x, Shape{1, x.length(0), x.length(1), x.length(2)});
     }
-    const auto pair = [&](size_t index) {
-        Shape list = c.integers(index);
-        list.resize(2, list[0]);
-        return list;
-    };
+    const auto pair = [&](size_t index) { return lengths_of(c, index, 2); };
     const Geometry g{pair(1), pair(4), pair(3), pair(2)};
     const Shape places{g.windows(0, x.length(2)), g.windows(1, x.length(3))};
     if (places[0] < 1 || places[1] < 1) {

@@ -190,3 +190,13 @@ def test_infinities_are_no_nan(strict):
     assert torch.median(ours).item() == 1 and torch.median(torch.cat([ours, ours[:1] * float("nan")])).isnan().item()
     assert torch.angle(ours).cpu().equal(torch.angle(x))
     assert torch.frexp(ours)[0].cpu().equal(torch.frexp(x)[0]) and torch.frexp(ours)[1].tolist()[1::2] == [0, 0]
+
+
+@pytest.mark.parametrize("lengths", [[], [-1, 2]])
+def test_wrong_lengths_of_windows_are_errors(lengths):
+    x, places = torch.ones(1, 1, 4, 4, device=DEVICE), torch.zeros(1, 1, 4, 4, dtype=torch.long, device=DEVICE)
+    for call in (lambda: torch.ops.aten.adaptive_max_pool2d(x, lengths),
+                 lambda: torch.ops.aten.max_unpool2d(x, places, lengths),
+                 lambda: torch.ops.aten.im2col(x, lengths, [1, 1], [0, 0], [1, 1])):
+        with pytest.raises(RuntimeError):
+            call()
