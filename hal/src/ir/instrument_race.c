@@ -371,47 +371,37 @@ static hal_ir_value binding_judge(hal_ir_instrumentation *s, const binding_acces
     return binding_conflicts(b, access, word);
 }
 
-/* Keeps what noted accesses of a record met, if that is a race, in a variable. */
-static void binding_keep(hal_ir_instrumentation *s, const binding_access *accesses,
-                         hal_ir_value met)
+/* What noted accesses of a record met, if that is a race; else 0. */
+static hal_ir_value binding_met(hal_ir_instrumentation *s, const binding_access *accesses)
 {
     hal_ir_builder *b = s->b;
-    hal_ir_value all = hal_ir_u32(b, 0);
+    hal_ir_value met = hal_ir_u32(b, 0);
     for (uint32_t i = 0; i < s->record.width; i++) {
         hal_ir_value before;
         const hal_ir_value race = binding_judge(s, &accesses[i], &before);
-        all = hal_ir_select(b, race, before, all);
+        met = hal_ir_select(b, race, before, met);
     }
-    hal_ir_set(b, met, all);
+    return met;
 }
 
-static void binding_check(hal_ir_instrumentation *s, const hal_ir_value *facts, uint32_t memory,
-                          hal_ir_value index, int64_t offset, bool is_write)
+static void binding_report(hal_ir_instrumentation *s, hal_ir_value met, uint32_t memory,
+                           hal_ir_value index)
+{
+    hal_ir_report_fault(s, HAL_IR_FAULT_RACE, hal_ir_ne(s->b, met, hal_ir_u32(s->b, 0)), memory,
+                        index, met, HAL_IR_NONE);
+}
+
+/* Notes the accesses of a record; whether one of them may be a race. */
+static hal_ir_value bindings_note(hal_ir_instrumentation *s, const hal_ir_value *facts,
+                                  uint32_t memory, binding_access access,
+                                  binding_access accesses[8])
 {
     hal_ir_builder *b = s->b;
-    const hal_ir_memory_id words =
-        hal_ir_is_shared(s->from, memory) ? HAL_IR_NONE : s->shadow[HAL_IR_SHADOW_ACCESSED][memory];
-    if (words == HAL_IR_NONE) {
-        return;
-    }
     const uint32_t width = s->record.width;
-    const hal_ir_value met = hal_ir_var(b, hal_ir_u32(b, 0));
-    hal_ir_if(b, hal_ir_shadow_exists(s, HAL_IR_SHADOW_ACCESSED, memory));
-    const hal_ir_value holds = hal_ir_and_maybe(
-        b, hal_ir_index_holds(s, HAL_IR_COUNT_ACCESSED, memory, index, offset, width), s->record.b);
-    if (!notes_are_plain(s)) {
-        hal_ir_if(b, holds); /* one branch, where each guarded atomic has one */
-    }
-    binding_access access = {.words = words,
-                             .word = binding_word(s, memory, index, offset),
-                             .is_write = is_write,
-                             .guard = notes_are_plain(s) ? holds : HAL_IR_NONE,
-                             .mine = facts[READER]};
-    binding_access accesses[8];
     hal_ir_value notable = HAL_IR_NONE;
     for (uint32_t i = 0; i < width; i++) {
         access.offset = (int32_t)(i * HAL_IR_ACCESS_WORDS(s->from->memories[memory].type));
-        if (is_write) {
+        if (access.is_write) {
             const hal_ir_value value = width == 1 ? s->record.c : hal_ir_extract(b, s->record.c, i);
             access.mine = hal_ir_or(b, facts[WRITER], hash_of(b, value));
         }
@@ -419,16 +409,55 @@ static void binding_check(hal_ir_instrumentation *s, const hal_ir_value *facts, 
         const hal_ir_value one = binding_note(s, &accesses[i]);
         notable = i == 0 ? one : hal_ir_or(b, notable, one);
     }
-    hal_ir_if(b, notable);
-    binding_keep(s, accesses, met);
-    hal_ir_end(b);
-    if (!notes_are_plain(s)) {
+    return notable;
+}
+
+/* Processors keep what an access met in a variable, and report it with the other faults of the
+ * block. GPUs report it in the branch that hardly any work-item takes, so that no register holds it
+ * afterwards. */
+static void binding_check(hal_ir_instrumentation *s, const hal_ir_value *facts, uint32_t memory,
+                          hal_ir_value index, int64_t offset, bool is_write)
+{
+    hal_ir_builder *b = s->b;
+    const hal_ir_memory_id words =
+        hal_ir_is_shared(s->from, memory) ? HAL_IR_NONE : s->shadow[HAL_IR_SHADOW_ACCESSED][memory];
+    const bool is_plain = notes_are_plain(s);
+    hal_ir_value kept = HAL_IR_NONE;
+    if (words == HAL_IR_NONE) {
+        return;
+    }
+    if (is_plain) {
+        kept = hal_ir_var(b, hal_ir_u32(b, 0));
+    } else {
+        hal_ir_reports_end(s);
+    }
+    hal_ir_if(b, hal_ir_shadow_exists(s, HAL_IR_SHADOW_ACCESSED, memory));
+    const hal_ir_value holds = hal_ir_and_maybe(
+        b, hal_ir_index_holds(s, HAL_IR_COUNT_ACCESSED, memory, index, offset, s->record.width),
+        s->record.b);
+    if (!is_plain) {
+        hal_ir_if(b, holds); /* one branch, where each guarded atomic has one */
+    }
+    binding_access accesses[8];
+    const binding_access access = {.words = words,
+                                   .word = binding_word(s, memory, index, offset),
+                                   .is_write = is_write,
+                                   .guard = is_plain ? holds : HAL_IR_NONE,
+                                   .mine = facts[READER]};
+    hal_ir_if(b, bindings_note(s, facts, memory, access, accesses));
+    const hal_ir_value met = binding_met(s, accesses);
+    if (is_plain) {
+        hal_ir_set(b, kept, met);
+    } else {
+        binding_report(s, met, memory, index);
+        hal_ir_reports_end(s);
         hal_ir_end(b);
     }
     hal_ir_end(b);
-    const hal_ir_value before = hal_ir_get(b, met); /* not 0, if there was a race */
-    hal_ir_report_fault(s, HAL_IR_FAULT_RACE, hal_ir_ne(b, before, hal_ir_u32(b, 0)), memory, index,
-                        before, HAL_IR_NONE);
+    hal_ir_end(b);
+    if (is_plain) {
+        binding_report(s, hal_ir_get(b, kept), memory, index);
+    }
 }
 
 static void race_before(hal_ir_instrumentation *s, hal_ir_value *facts)
