@@ -163,6 +163,18 @@ static hal_status any_part(hal_plugin_device *device, uint64_t *bytes)
     return HAL_OK;
 }
 
+static hal_status any_memory(hal_plugin_device *device, uint64_t bytes, hal_plugin_memory **memory)
+{
+    *memory = NULL;
+    return device && bytes ? HAL_ERROR_UNSUPPORTED : HAL_ERROR_INTERNAL;
+}
+
+static hal_status any_parts(hal_plugin_device *device, hal_plugin_memory *memory, uint64_t offset,
+                            uint64_t bytes)
+{
+    return device && memory && offset + bytes ? HAL_ERROR_UNSUPPORTED : HAL_ERROR_INTERNAL;
+}
+
 TEST(what_is_more_than_hal_can_use_is_cut_down)
 {
     hal_device_info info = usual();
@@ -199,9 +211,21 @@ TEST(what_is_more_than_hal_can_use_is_cut_down)
     info.max_group_size[0] = 32;
     assert_int_equal(taken(&info, &plugin).preferred_group, 32);
 
-    const hal_plugin_entries with_entries = {
-        .name = "tested", .queue_elapsed = any_elapsed, .part_bytes = any_part};
+    const hal_plugin_entries with_entries = {.name = "tested",
+                                             .queue_elapsed = any_elapsed,
+                                             .part_bytes = any_part,
+                                             .memory_reserve = any_memory,
+                                             .memory_commit = any_parts,
+                                             .memory_decommit = any_parts};
     assert_int_equal(taken(&info, &with_entries).features, 0x7ff);
+    hal_plugin_entries lacks[] = {with_entries, with_entries, with_entries, with_entries};
+    lacks[0].part_bytes = NULL;
+    lacks[1].memory_reserve = NULL;
+    lacks[2].memory_commit = NULL;
+    lacks[3].memory_decommit = NULL;
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(taken(&info, &lacks[i]).features, 0x7ff & ~HAL_FEATURE_VIRTUAL_MEMORY);
+    }
 }
 
 TEST(strings_end_and_are_fit_to_be_shown)
