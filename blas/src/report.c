@@ -65,10 +65,11 @@ static void report_to_fortran(const blas_call *call, int position)
     if (!handler) {
         handler = (fortran_handler *)handler_find(call, "xerbla_");
     }
-    const int64_t wide = position; /* its low half is the 32-bit value */
-    const int32_t narrow = position;
+    /* Its low half, which comes first, is the value for a handler of 32 bits. One of 64 bits may have
+     * the plain name: that of a program that was linked with 64-bit integers under those names. */
+    const int64_t wide = position;
     if (handler) {
-        handler(name, call->is_64 ? (const void *)&wide : &narrow, length);
+        handler(name, &wide, length);
     } else {
         fprintf(stderr, " ** On entry to %s parameter number %d had an illegal value\n", name,
                 position);

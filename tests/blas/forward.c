@@ -32,15 +32,17 @@ void dgemm_batch_(const char *, const char *, const int *, const int *, const in
 void cblas_dgemm_batch(int, const int *, const int *, const int *, const int *, const int *,
                        const double *, const void *const *, const int *, const void *const *,
                        const int *, const double *, void *const *, const int *, int, const int *);
-__attribute__((visibility("default"))) void xerbla_(const char *name, const int *position,
+__attribute__((visibility("default"))) void xerbla_(const char *name, const int64_t *position,
                                                     size_t length);
 
 static fake_record *calls;
 static int *count;
-static int failures, reported;
+static int failures;
+static int64_t reported;
 static double a[4][64], b[4][64], c[4][64];
 
-void xerbla_(const char *name, const int *position, size_t length)
+/* Of a program whose integers have 64 bits under the plain names; one of 32 bits reads the low half. */
+void xerbla_(const char *name, const int64_t *position, size_t length)
 {
     (void)name;
     (void)length;

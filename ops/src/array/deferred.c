@@ -5,6 +5,7 @@
 #include "execute.h"
 #include "fusion_cluster.h"
 #include "matmul.h"
+#include "tensor/message.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -198,20 +199,24 @@ static bool node_holds_memory(const ops_array *node)
 /* Lists a node that has or is an anchor, and computes the one that has waited longest, if it alone
  * holds memory: a product for a weight's gradient, which nothing reads before the end of the step,
  * would keep the activations and gradients of all layers. */
-static hal_status arrays_add_waiting(ops_arrays *arrays, ops_array *node)
+static void arrays_add_waiting(ops_arrays *arrays, ops_array *node)
 {
     if (arrays->is_recording || !node_find_anchor(node)) {
-        return HAL_OK;
+        return;
     }
     ops_array **at = &arrays->waiting[arrays->waiting_count++ % OPS_WAITING_ANCHORS];
     ops_array *oldest = *at; /* any node by now */
     *at = node;
     if (!oldest || oldest == node || oldest->state != OPS_NODE_DEFERRED ||
         !node_holds_memory(oldest)) {
-        return HAL_OK;
+        return;
     }
+    ops_message message; /* of before: whoever asks for the array is told why it has no values */
+    ops_message_save(&message);
     arrays->why = "it holds memory that nothing else needs";
-    return ops_execute(&oldest, 1);
+    if (ops_execute(&oldest, 1) != HAL_OK) {
+        ops_message_restore(&message);
+    }
 }
 
 /* ops_defer after its checks. */
@@ -319,9 +324,8 @@ ops_array *ops_defer(const char *function, ops_operation operation, uint32_t ope
         arrays->why = "fusion is off";
         status = ops_execute(&node, 1);
     } else {
-        status = arrays_add_waiting(arrays, node);
-        if (status == HAL_OK &&
-            (node_is_beyond_cluster(node) || node->depth > OPS_DEFERRED_DEPTH)) {
+        arrays_add_waiting(arrays, node);
+        if (node_is_beyond_cluster(node) || node->depth > OPS_DEFERRED_DEPTH) {
             status = node_limit_cluster(node);
         }
     }

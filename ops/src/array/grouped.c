@@ -2,6 +2,7 @@
 #include "matmul.h"
 
 #include "deferred.h"
+#include "gemm/check.h"
 #include "gemm/grouped.h"
 #include "gemm/product.h"
 
@@ -31,6 +32,10 @@ static hal_status check_shapes(const char *function, const ops_array *a, const o
     if (x->rank != 2 || y->rank != 3 || x->shape[1] != y->shape[1]) {
         return ops_invalid("%s: a, b: expected shapes [rows, k] and [groups, k, n], got %s and %s",
                            function, ops_describe(x, text[0]), ops_describe(y, text[1]));
+    }
+    if (y->shape[0] > OPS_GEMM_MAX_GROUPS) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED, "%s: b: expected up to %u groups, got %s",
+                              function, OPS_GEMM_MAX_GROUPS, ops_describe(y, text[1]));
     }
     if (offsets && (offsets->view.rank != 1 || offsets->view.shape[0] != y->shape[0] + 1)) {
         return ops_invalid("%s: offsets: expected shape [%lld], one more than b has groups, got %s",

@@ -175,8 +175,9 @@ ops_array *ops_convolution_place_last(const ops_convolution_form *form, const in
         return NULL;
     }
     x = slice_both(&f, start, step, x, &target);
-    if (x && ops_array_get_element_count(x) > 0) {
-        zeros = ops_array_update(zeros, &target, x);
+    if (x) { /* a constant has no strides, and a product reads windows by them */
+        zeros = ops_array_get_element_count(x) > 0 ? ops_array_update(zeros, &target, x)
+                                                   : ops_array_copy(zeros);
     }
     return x && zeros ? ops_convolution_channels_second(&f, zeros) : NULL;
 }

@@ -189,6 +189,14 @@ static hal_status operand_copy(ops_context *context, ops_matrix *matrix, ops_ten
     return HAL_OK;
 }
 
+/* The operand as operand_copy would copy it. */
+static void operand_lay_out(ops_matrix *matrix)
+{
+    matrix->column_stride = 1;
+    matrix->row_stride = matrix->columns;
+    matrix->batch_stride = matrix->rows * matrix->columns;
+}
+
 /* The task of the kernel. The offsets' binding is read alone, so that they are the same for all
  * work-items: what C shares a binding with is copied. */
 static void task_make(const grouped_call *call, const ops_tensor *offsets, ops_gemm_task *t)
@@ -365,11 +373,18 @@ hal_status ops_gemm_grouped_describe(ops_context *context, const ops_gemm_option
         return HAL_OK;
     }
     call_make_product(&call, &t.product);
+    const bool has_a = copies_a(&t.product), has_b = copies_b(context, &t.product);
+    if (has_a) {
+        operand_lay_out(&t.product.a);
+    }
+    if (has_b) {
+        operand_lay_out(&t.product.b);
+    }
     task_make(&call, offsets, &t);
     HAL_TRY(task_pin(context, &t, &pinned));
     HAL_TRY(ops_gemm_task_complete(context, &t));
     ops_gemm_config_print(&t.key.tiles, 0, config);
-    snprintf(end, left, "one kernel, %s%s%s", config, copies_a(&t.product) ? ", a copied" : "",
-             copies_b(context, &t.product) ? ", b copied" : "");
+    snprintf(end, left, "one kernel, %s%s%s", config, has_a ? ", a copied" : "",
+             has_b ? ", b copied" : "");
     return HAL_OK;
 }

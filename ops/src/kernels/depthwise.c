@@ -219,7 +219,8 @@ static void emit_depthwise(hal_ir_builder *b, const ops_element_iter *iter, cons
         hal_ir_value sum = sums.sum[r];
         sum = bias == HAL_IR_NONE ? sum : hal_ir_add(b, sum, bias);
         if (call->activation) {
-            hal_ir_splice(b, call->activation->fragment, &sum, 1, &sum, 1);
+            const hal_ir_value before = sum;
+            hal_ir_splice(b, call->activation->fragment, &before, 1, &sum, 1);
         }
         hal_ir_store_wide(b, t->slots[VIEW_Y], iter->index[VIEW_Y], (int32_t)r * call->form.y_step,
                           iter->guard, sum);

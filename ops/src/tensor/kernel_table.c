@@ -98,6 +98,19 @@ void ops_cache_key_fold(ops_cache_key *key)
     key->size = sizeof hash;
 }
 
+void ops_cache_key_append_beyond(ops_cache_key *key, const void *bytes, size_t size)
+{
+    for (const uint8_t *from = bytes; size > 0;) {
+        ops_cache_key_fold(key);
+        const uint32_t room = OPS_CACHE_KEY_BYTES - key->size;
+        const uint32_t part = size < room ? (uint32_t)size : room;
+        memcpy(key->bytes + key->size, from, part);
+        key->size += part;
+        from += part;
+        size -= part;
+    }
+}
+
 ops_entry *ops_kernel_table_slot(const ops_kernel_table *table, const uint64_t hash[2])
 {
     return table_slot(table->entries, table->capacity, hash);

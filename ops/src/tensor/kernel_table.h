@@ -57,13 +57,15 @@ typedef struct ops_cache_key {
 /* Replaces the bytes of a key by their hash. */
 void ops_cache_key_fold(ops_cache_key *key);
 
-/* Appends at most OPS_CACHE_KEY_BYTES - 16 bytes; of 0 bytes the address may be null. */
+/* Appends what is more than the key has room for. */
+void ops_cache_key_append_beyond(ops_cache_key *key, const void *bytes, size_t size);
+
+/* Appends bytes; of 0 bytes the address may be null. */
 static inline void ops_cache_key_append(ops_cache_key *key, const void *bytes, size_t size)
 {
-    if (key->size + size > OPS_CACHE_KEY_BYTES) {
-        ops_cache_key_fold(key);
-    }
-    if (size > 0) {
+    if (size > OPS_CACHE_KEY_BYTES - key->size) {
+        ops_cache_key_append_beyond(key, bytes, size);
+    } else if (size > 0) {
         memcpy(key->bytes + key->size, bytes, size);
         key->size += (uint32_t)size;
     }

@@ -394,6 +394,34 @@ static void too_few_bindings(void **state)
     }
 }
 
+/* An array that waits is computed early to free memory. If that fails, whoever reads it is told. */
+static void work_that_waits_fails_no_other_call(void **state)
+{
+    enum { MANY = 1 << 18, OTHERS = 40 };
+    static const float many[MANY], few[4] = {1, 2, 3, 4};
+    ops_array *others[OTHERS];
+    float sum = 1;
+    place p = open_place("mock:0");
+    ops_array *x = ops_array_from_host(p.context, HAL_TYPE_F32, 1, (int64_t[]){MANY}, many);
+    ops_array *y = ops_array_from_host(p.context, HAL_TYPE_F32, 1, (int64_t[]){4}, few);
+    ops_array *waits = ops_array_reduce(OPS_REDUCE_SUM, 0, 0, x);
+    ops_array_release(x);
+    atomic_store(&mock->fail_in[MOCK_KERNEL], 1);
+    for (int i = 0; i < OTHERS; i++) {
+        others[i] = ops_array_reduce(OPS_REDUCE_SUM, 0, 0, y);
+        assert_non_null(others[i]);
+    }
+    assert_int_equal(atomic_load(&mock->fail_in[MOCK_KERNEL]), 0); /* it was tried */
+    assert_int_equal(ops_array_read(waits, sizeof sum, &sum), HAL_OK);
+    assert_true(sum == 0);
+    assert_int_equal(ops_array_read(others[OTHERS - 1], sizeof sum, &sum), HAL_OK);
+    assert_true(sum == 10);
+    ops_array_release(y);
+    ops_array_release(waits);
+    arrays_release(others, OTHERS);
+    close_place(&p);
+}
+
 static int begin(void **state)
 {
     mock_begin(state);
@@ -410,6 +438,7 @@ int main(void)
         cmocka_unit_test(graphs_fail),
         cmocka_unit_test(few_bindings),
         cmocka_unit_test(too_few_bindings),
+        cmocka_unit_test(work_that_waits_fails_no_other_call),
         cmocka_unit_test(each_malloc_fails),
     };
     return cmocka_run_group_tests(tests, begin, NULL);

@@ -131,6 +131,50 @@ static void other_offsets_of_the_host(void **state)
     ok(ops_scope_end(test_context));
 }
 
+/* More offsets than a kernel's key has room for: row i times column i of all. */
+static void many_groups(void **state)
+{
+    enum { MANY = 1000 };
+    static float x[MANY], w[MANY], got[MANY];
+    static int64_t offsets[MANY + 1];
+    for (int i = 0; i < MANY; i++) {
+        x[i] = (float)(i % 17);
+        w[i] = (float)(i % 13);
+        offsets[i + 1] = i + 1;
+    }
+    ok(ops_scope_begin(test_context));
+    ops_array *a =
+        made(ops_array_from_host(test_context, HAL_TYPE_F32, 2, (int64_t[]){MANY, 1}, x));
+    ops_array *b =
+        made(ops_array_from_host(test_context, HAL_TYPE_F32, 3, (int64_t[]){MANY, 1, 1}, w));
+    ops_array *y = made(ops_array_matmul_grouped(a, b, NULL, offsets, HAL_GEMM_STRICT));
+    ok(ops_array_read(y, sizeof got, got));
+    for (int i = 0; i < MANY; i++) {
+        assert_true(got[i] == x[i] * w[i]);
+    }
+    ok(ops_scope_end(test_context));
+}
+
+/* B that is prepared for products of its class is an operand like any other. */
+static void prepared_for_one_group(void **state)
+{
+    static const int64_t one[2] = {0, ROWS};
+    const ops_gemm_prepare_options options = {
+        .size = sizeof options, .precision = HAL_GEMM_NORMWISE, .levels = 1};
+    float got[ROWS * N], expected[ROWS * N];
+    fill();
+    ok(ops_scope_begin(test_context));
+    ops_array *w =
+        made(ops_array_from_host(test_context, HAL_TYPE_F32, 3, (int64_t[]){1, K, N}, w_host));
+    ops_array *prepared = made(ops_array_prepare(w, &options));
+    ops_array *y = made(ops_array_matmul_grouped(make_x(), prepared, NULL, one, HAL_GEMM_NORMWISE));
+    ok(ops_array_read(y, sizeof got, got));
+    y = made(ops_array_matmul_grouped(make_x(), w, NULL, one, HAL_GEMM_STRICT));
+    ok(ops_array_read(y, sizeof expected, expected));
+    assert_memory_equal(got, expected, sizeof got);
+    ok(ops_scope_end(test_context));
+}
+
 static void integers_have_the_type_of_their_sums(void **state)
 {
     static int8_t x[ROWS * K], w[GROUPS * K * N];
@@ -175,6 +219,8 @@ int main(void)
         cmocka_unit_test(offsets_are_computed),
         cmocka_unit_test(the_host_knows_groups),
         cmocka_unit_test(other_offsets_of_the_host),
+        cmocka_unit_test(many_groups),
+        cmocka_unit_test(prepared_for_one_group),
         cmocka_unit_test(integers_have_the_type_of_their_sums),
         cmocka_unit_test(wrong_arguments_are_refused),
     };

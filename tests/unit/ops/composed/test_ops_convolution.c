@@ -70,6 +70,28 @@ static void kernels_are_counted(void **state)
     assert_int_equal(statistics_of(test_context).arrays, arrays);
 }
 
+/* A depthwise convolution with an activation is that of its result. */
+static void depthwise_with_activation(void **state)
+{
+    enum { RESULTS = 2 * 3 * 4 * 11 };
+    const ops_convolution_options plain = {.size = sizeof plain, .groups = 3};
+    const ops_convolution_options active = {
+        .size = sizeof active, .groups = 3, .activation = OPS_RELU};
+    float got[RESULTS], expected[RESULTS];
+    bool has_negative = false;
+    ok(ops_scope_begin(test_context));
+    ops_array *x = numbers(4, (int64_t[]){2, 3, 5, 12}, 0.01);
+    ops_array *w = numbers(4, (int64_t[]){3, 1, 2, 2}, 0.2);
+    ok(ops_array_read(made(ops_array_convolution(&active, x, w, NULL)), sizeof got, got));
+    ok(ops_array_read(made(ops_array_convolution(&plain, x, w, NULL)), sizeof expected, expected));
+    for (int i = 0; i < RESULTS; i++) {
+        has_negative |= expected[i] < 0;
+        assert_true(got[i] == (expected[i] > 0 ? expected[i] : 0));
+    }
+    assert_true(has_negative);
+    ok(ops_scope_end(test_context));
+}
+
 /* With weights -1 and -0.5, of x from -1 to 0.6. */
 static void small_ones_are_right(void **state)
 {
@@ -181,8 +203,8 @@ static void views_are_right(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_are_counted), cmocka_unit_test(small_ones_are_right),
+        cmocka_unit_test(kernels_are_counted),       cmocka_unit_test(small_ones_are_right),
         cmocka_unit_test(neighbours_change_no_bits), cmocka_unit_test(wrong_calls_are_refused),
-        cmocka_unit_test(views_are_right)};
+        cmocka_unit_test(views_are_right),           cmocka_unit_test(depthwise_with_activation)};
     return RUN_ON_ALL(tests);
 }
