@@ -65,8 +65,8 @@ static void report_to_fortran(const blas_call *call, int position)
     if (!handler) {
         handler = (fortran_handler *)handler_find(call, "xerbla_");
     }
-    /* Its low half, which comes first, is the value for a handler of 32 bits. One of 64 bits may have
-     * the plain name: that of a program that was linked with 64-bit integers under those names. */
+    /* Its low half, which comes first, is the value for a handler of 32 bits. One of 64 bits may
+     * have the plain name: that of a program with 64-bit integers under those names. */
     const int64_t wide = position;
     if (handler) {
         handler(name, &wide, length);

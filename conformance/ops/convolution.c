@@ -18,7 +18,7 @@ typedef struct convolution_case {
     uint32_t rank; /* of the spatial axes */
     int64_t images, groups, inputs, outputs;
     int64_t length[3], window[3], stride[3], dilation[3], before[3], after[3];
-    bool channels_last, has_bias;
+    bool channels_last, has_bias, is_active; /* by RELU */
     ops_convolution_way way;
     operand_layout layout;
 } convolution_case;
@@ -157,8 +157,10 @@ static ops_array *array_of(case_run *run, const operand *o)
 static ops_array *compute(case_run *run, const convolution_case *t, const operand *x,
                           const operand *w, const operand *y, const operand *bias)
 {
-    ops_convolution_options o = {
-        .size = sizeof o, .channels_last = t->channels_last, .groups = t->groups};
+    ops_convolution_options o = {.size = sizeof o,
+                                 .channels_last = t->channels_last,
+                                 .groups = t->groups,
+                                 .activation = t->is_active ? OPS_RELU : 0};
     memcpy(o.stride, t->stride, sizeof o.stride);
     memcpy(o.dilation, t->dilation, sizeof o.dilation);
     memcpy(o.before, t->before, sizeof o.before);
@@ -196,6 +198,7 @@ static void judge(case_run *run, const convolution_case *t, const convolution_sh
             expected[i] += (long double)operand_get(bias, channel);
             bounds[i] += fabs(operand_get(bias, channel));
         }
+        expected[i] = t->is_active ? fmaxl(expected[i], 0) : expected[i];
         bounds[i] = 1.001 * (terms * u * bounds[i] + 3.0 * v * bounds[i]) + 1e-30;
     }
     operand_check_bounds(run, result, expected, bounds, "result");
@@ -231,16 +234,16 @@ static void run_convolution(case_run *run, const void *parameters)
 static void print_convolution(const void *parameters, uint64_t seed, char *name, size_t bytes)
 {
     const convolution_case *t = parameters;
-    snprintf(name, bytes,
-             "ops/convolution(kind=%s,type=%s,rank=%u,images=%lld,groups=%lld,channels=%lldx%lld,"
-             "length=%lldx%lldx%lld,window=%lldx%lldx%lld,last=%d,bias=%d,way=%s,layout=%s,"
-             "seed=%llu)",
-             kind_names[t->kind], hal_type_name(t->type), t->rank, (long long)t->images,
-             (long long)t->groups, (long long)t->inputs, (long long)t->outputs,
-             (long long)t->length[0], (long long)t->length[1], (long long)t->length[2],
-             (long long)t->window[0], (long long)t->window[1], (long long)t->window[2],
-             t->channels_last, t->has_bias, way_names[t->way], layout_name(t->layout),
-             (unsigned long long)seed);
+    snprintf(
+        name, bytes,
+        "ops/convolution(kind=%s,type=%s,rank=%u,images=%lld,groups=%lld,channels=%lldx%lld,"
+        "length=%lldx%lldx%lld,window=%lldx%lldx%lld,last=%d,bias=%d,active=%d,way=%s,layout=%s,"
+        "seed=%llu)",
+        kind_names[t->kind], hal_type_name(t->type), t->rank, (long long)t->images,
+        (long long)t->groups, (long long)t->inputs, (long long)t->outputs, (long long)t->length[0],
+        (long long)t->length[1], (long long)t->length[2], (long long)t->window[0],
+        (long long)t->window[1], (long long)t->window[2], t->channels_last, t->has_bias,
+        t->is_active, way_names[t->way], layout_name(t->layout), (unsigned long long)seed);
 }
 
 static const case_family convolutions = {
@@ -377,6 +380,7 @@ static void add_forms(case_list *list)
             tested.type = turn % 2 ? types[turn / 2 % 4] : (hal_type)HAL_TYPE_F32;
             tested.channels_last = turn % 3 == 1;
             tested.has_bias = kind != WEIGHTS && turn % 4 != 2;
+            tested.is_active = kind != WEIGHTS && (turn % 2 == 0 || tested.inputs == 1);
             tested.layout = (operand_layout)(turn % LAYOUT_BROADCAST);
             case_add_member(list, &convolutions, &tested);
         }

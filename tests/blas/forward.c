@@ -41,7 +41,7 @@ static int failures;
 static int64_t reported;
 static double a[4][64], b[4][64], c[4][64];
 
-/* Of a program whose integers have 64 bits under the plain names; one of 32 bits reads the low half. */
+/* Of a program whose integers have 64 bits under the plain names. */
 void xerbla_(const char *name, const int64_t *position, size_t length)
 {
     (void)name;
