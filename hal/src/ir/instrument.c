@@ -39,11 +39,22 @@ static hal_ir_value parameter_value(hal_ir_instrumentation *s, hal_ir_parameter_
     return *value;
 }
 
-/* Takes shared memory of the device for an array of words. False where no room is left. */
-static bool shared_take(hal_ir_instrumentation *s, uint64_t bytes)
+/* Stores of each work-item that clear the words of one array without a loop; more are not made. */
+enum { MAX_CLEARING_STORES = 256 };
+
+static uint32_t clearing_stores(const hal_ir_instrumentation *s, uint32_t count)
 {
-    const uint64_t end = ((s->shared_bytes + 15) & ~UINT64_C(15)) + bytes;
-    if (end > s->rewrite.info->shared_bytes) {
+    const uint32_t items = hal_ir_group_items(s->from);
+    return count / items + (count % items > 0);
+}
+
+/* Takes shared memory of the device for an array of words. False where no room is left, or where
+ * only a loop could clear the words and the kernel may not have more loops. */
+static bool words_take(hal_ir_instrumentation *s, uint32_t count)
+{
+    const uint64_t end = ((s->shared_bytes + 15) & ~UINT64_C(15)) + UINT64_C(4) * count;
+    if (end > s->rewrite.info->shared_bytes ||
+        (!s->has_room_for_loops && clearing_stores(s, count) > MAX_CLEARING_STORES)) {
         s->made->unchecked++;
         return false;
     }
@@ -51,16 +62,33 @@ static bool shared_take(hal_ir_instrumentation *s, uint64_t bytes)
     return true;
 }
 
+static void words_clear_by_loop(hal_ir_instrumentation *s, hal_ir_memory_id words, uint32_t count,
+                                hal_ir_value item)
+{
+    hal_ir_builder *b = s->b;
+    const hal_ir_value i =
+        hal_ir_for(b, item, hal_ir_u32(b, count), hal_ir_u32(b, hal_ir_group_items(s->from)));
+    hal_ir_store(b, words, i, hal_ir_u32(b, 0));
+    hal_ir_end(b);
+}
+
 /* Clears the words of a shared array by all work-items. */
 static void words_clear(hal_ir_instrumentation *s, hal_ir_memory_id words, uint32_t count)
 {
     hal_ir_builder *b = s->b;
+    const hal_ir_value item = hal_ir_item_number(b, s->from->group_size);
+    const uint32_t items = hal_ir_group_items(s->from);
+    if (s->has_room_for_loops) {
+        words_clear_by_loop(s, words, count, item);
+        return;
+    }
     const hal_ir_value zero = hal_ir_u32(b, 0);
-    const hal_ir_value i =
-        hal_ir_for(b, hal_ir_item_number(s->b, s->from->group_size), hal_ir_u32(b, count),
-                   hal_ir_u32(b, hal_ir_group_items(s->from)));
-    hal_ir_store(b, words, i, zero);
-    hal_ir_end(b);
+    for (uint32_t i = 0; i < clearing_stores(s, count); i++) {
+        const uint32_t first = i * items, left = count - first;
+        const hal_ir_value guard =
+            left < items ? hal_ir_lt(b, item, hal_ir_u32(b, left)) : HAL_IR_NONE;
+        hal_ir_store_wide(b, words, item, (int32_t)first, guard, zero);
+    }
 }
 
 bool hal_ir_shadow_shared(hal_ir_instrumentation *s, const char *what, hal_ir_memory_id *words)
@@ -72,7 +100,7 @@ bool hal_ir_shadow_shared(hal_ir_instrumentation *s, const char *what, hal_ir_me
         char name[48];
         const uint32_t elements = from->memories[from->binding_count + i].count;
         snprintf(name, sizeof name, "sanitize_%s_%u", what, i);
-        if (shared_take(s, UINT64_C(4) * elements)) {
+        if (words_take(s, elements)) {
             words[i] = hal_ir_shared(s->b, name, HAL_TYPE_U32, elements);
             has_words = true;
         }

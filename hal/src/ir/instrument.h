@@ -188,7 +188,7 @@ typedef struct hal_ir_instrumentation {
     /* Reports of the present block. One branch for all of them keeps the block in one piece. */
     hal_ir_pending pending[HAL_IR_MAX_PENDING];
     uint32_t pending_count;
-    bool has_room_for_loops; /* that write reports */
+    bool has_room_for_loops; /* that write reports or clear words */
     hal_ir_index_end ends[HAL_IR_MAX_ENDS];
     uint32_t end_count;
     hal_ir_index_check index_checks[HAL_IR_MAX_PENDING]; /* of the present block */
@@ -226,7 +226,8 @@ hal_ir_value hal_ir_element_count(hal_ir_instrumentation *s, uint32_t memory, ha
 
 /* Adds an array of U32 with a cleared word for each element of each shared array; `what` is in its
  * name. words[i]: of the i-th shared array; unchanged, and counted as one that is not checked,
- * where no shared memory is left. Returns whether there is any. */
+ * where no shared memory is left, or where clearing takes too many stores without a loop and the
+ * kernel may have none. Returns whether there is any. */
 bool hal_ir_shadow_shared(hal_ir_instrumentation *s, const char *what, hal_ir_memory_id *words);
 
 /* Whether a memory has elements index + offset to index + offset + width - 1, or its shadow. */

@@ -21,8 +21,11 @@ static bool is_known_right(const hal_ir_instrumentation *s, uint32_t memory, hal
         return false;
     }
     const uint64_t bits = s->from->constants[record->aux];
-    const int64_t first =
-        (record->type == HAL_TYPE_I32 ? (int32_t)(uint32_t)bits : (int64_t)bits) + offset;
+    const int64_t at = record->type == HAL_TYPE_I32 ? (int32_t)(uint32_t)bits : (int64_t)bits;
+    if (at < INT32_MIN || at > UINT32_MAX || (record->type == HAL_TYPE_U64 && at < 0)) {
+        return false; /* beyond what an offset brings into range */
+    }
+    const int64_t first = at + offset;
     return first >= 0 && (uint64_t)first + width <= s->from->memories[memory].count &&
            (uint64_t)first % width == 0;
 }

@@ -20,9 +20,11 @@ static index_rule index_rule_of(hal_type type, int64_t offset, uint32_t width)
         return (index_rule){.less = (uint64_t)offset + width - 1};
     }
     const uint64_t first = is_signed ? UINT64_C(1) << (bits - 1) : 0;
-    return (index_rule){.added = (uint64_t)offset & mask,
-                        .less = width - 1,
-                        .most = (first + (uint64_t)offset) & mask};
+    const uint64_t most = (first + (uint64_t)offset) & mask;
+    if (most == 0) { /* an I32 and INT32_MIN: every index is before the first element */
+        return (index_rule){.less = mask};
+    }
+    return (index_rule){.added = (uint64_t)offset & mask, .less = width - 1, .most = most};
 }
 
 static hal_ir_value count_of(hal_ir_instrumentation *s, hal_ir_count_kind kind, uint32_t memory,

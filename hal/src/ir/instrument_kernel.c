@@ -130,14 +130,11 @@ static hal_status chosen_find(hal_ir_instrumentation *s)
     return HAL_OK;
 }
 
-/* Whether the kernel may have more loops: its own may take all iterations that the device has. */
+/* Whether the kernel may have more loops: its own, and those by which a plugin computes REM, may
+ * take all iterations that the device has. */
 static bool has_room_for_loops(const hal_ir_kernel *from, const hal_device_info *info)
 {
-    bool has_loop = false;
-    for (uint32_t i = 0; i < from->record_count; i++) {
-        has_loop |= from->records[i].opcode == HAL_IR_FOR;
-    }
-    return !has_loop || info->max_loop_iterations == 0;
+    return info->max_loop_iterations == 0 || hal_ir_loop_iterations(from) == 0;
 }
 
 static hal_status instrumentation_begin(hal_ir_instrumentation *s, const hal_ir_kernel *from,

@@ -230,11 +230,15 @@ static hal_ir_value who_of(hal_ir_instrumentation *s)
     return hal_ir_and(b, number, hal_ir_u32(b, (1u << WHO_BITS) - 1));
 }
 
-/* The index of the word of element index + offset of a binding. */
+/* The index of the word of element index + offset of a binding, which has the element. An I32
+ * names no word from 2^31 on, so it becomes a U32. */
 static hal_ir_value binding_word(hal_ir_instrumentation *s, uint32_t memory, hal_ir_value index,
                                  int64_t offset)
 {
     hal_ir_builder *b = s->b;
+    if (hal_ir_type_of(b, index) == HAL_TYPE_I32) {
+        index = hal_ir_bitcast(b, HAL_TYPE_U32, index);
+    }
     const hal_type type = hal_ir_type_of(b, index);
     const uint64_t mask = hal_type_size(type) == 4 ? UINT32_MAX : UINT64_MAX;
     const uint32_t words = HAL_IR_ACCESS_WORDS(s->from->memories[memory].type);

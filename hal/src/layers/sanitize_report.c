@@ -92,7 +92,9 @@ static long long report_element(const hal_ir_kernel *built, const hal_ir_site *s
     const hal_type type = built->records[is_source ? record->d : record->a].type;
     const uint64_t bits = report->index[0] | (uint64_t)report->index[1] << 32;
     const int64_t index = type == HAL_TYPE_I32 ? (int32_t)report->index[0] : (int64_t)bits;
-    return record->opcode == HAL_IR_ASYNC_COPY ? index : index + record->imm;
+    return record->opcode == HAL_IR_ASYNC_COPY
+               ? index
+               : (int64_t)((uint64_t)index + (uint64_t)record->imm); /* may be beyond 64 bits */
 }
 
 /* The memory of a fault, and the element. `command` is the dispatch; null: not known. */
@@ -113,10 +115,11 @@ static void text_add_memory(hal_text *text, const hal_ir_kernel *built, const ha
         hal_text_add(text, " of %llu elements", (unsigned long long)count);
     }
     const uint32_t width = built->records[site->record].width;
-    hal_text_add(text, ", index %lld", report_element(built, site, report));
+    const long long first = report_element(built, site, report);
+    hal_text_add(text, ", index %lld", first);
     if (width > 1) {
-        hal_text_add(text, " to %lld%s", report_element(built, site, report) + width - 1,
-                     report_element(built, site, report) % width ? " (misaligned)" : "");
+        hal_text_add(text, " to %lld%s", (long long)((uint64_t)first + width - 1),
+                     first % width ? " (misaligned)" : "");
     }
 }
 
