@@ -2,6 +2,7 @@
 import copy
 import io
 import threading
+import weakref
 
 import pytest
 import torch
@@ -286,9 +287,75 @@ def test_modules_move_with_their_parameters(strict):
 
 
 def test_modules_move_although_parameters_have_weak_references(strict):
-    import weakref
     model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 1))
     seen = weakref.ref(model[0].weight)
     model.to(DEVICE)
     assert all(p.device.type == DEVICE for p in model.parameters())
     assert not torch.__future__.get_swap_module_params_on_conversion() and seen is not None
+
+
+@pytest.mark.parametrize("other", [lambda grad: grad.view(-1), weakref.ref])
+def test_modules_move_with_gradients_that_others_refer_to(other):
+    """Such a gradient cannot be swapped."""
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 1))
+    model(values(2, 3)).sum().backward()
+    before = [p.grad.clone() for p in model.parameters()]
+    held = other(model[0].weight.grad)
+    for device in (DEVICE, "cpu"):
+        model.to(device)
+        assert all(p.device.type == device and p.grad.device.type == device and p.grad.cpu().equal(grad)
+                   for p, grad in zip(model.parameters(), before))
+        held = other(model[1].weight.grad)
+    assert held is not None
+
+
+def test_modules_move_with_attributes_and_hooks_of_parameters():
+    model, calls = torch.nn.Linear(3, 2), []
+    model.weight.tag = "tag"
+    handle = model.weight.register_hook(lambda grad: calls.append("gradient"))
+    model.weight.register_post_accumulate_grad_hook(lambda p: calls.append("accumulated"))
+    for device in (DEVICE, "cpu"):
+        model.to(device)
+        assert model.weight.tag == "tag"
+        model(values(1, 3).to(device)).sum().backward()
+        assert calls == ["gradient", "accumulated"]
+        calls.clear()
+    handle.remove()
+    model.to(DEVICE)(values(1, 3).to(DEVICE)).sum().backward()
+    assert calls == ["accumulated"]
+
+
+def test_modules_of_two_threads_move():
+    """The flag that makes PyTorch swap parameters is the process's: another thread's conversion does not see it."""
+    moved, other = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
+    seen, errors = weakref.ref(other.weight), []
+    swapping, converted = threading.Event(), threading.Event()
+
+    def move(tensor):
+        if torch.__future__.get_swap_module_params_on_conversion() and not swapping.is_set():
+            swapping.set()
+            converted.wait(1)
+        return tensor.to(DEVICE)
+
+    def convert():
+        try:
+            assert swapping.wait(60)
+            other.half()
+        except Exception as error:
+            errors.append(error)
+        converted.set()
+
+    thread = threading.Thread(target=convert)
+    thread.start()
+    moved._apply(move)
+    thread.join()
+    assert not errors and other.weight.dtype == torch.float16 and other.weight is seen()
+    assert moved.weight.device.type == DEVICE
+
+
+def test_an_autograd_graph_of_a_module_that_moves_is_not_run():
+    model = torch.nn.Linear(3, 2)
+    y = model(values(1, 3)).sum()
+    model.to(DEVICE)
+    with pytest.raises(RuntimeError, match="swap_tensors"):
+        y.backward()
