@@ -85,6 +85,27 @@ void Call::find_common_type(Types types)
     }
 }
 
+std::vector<int64_t> Call::integers(size_t index, size_t count, int64_t least) const
+{
+    std::vector<int64_t> list = integers(index);
+    bool fits = list.size() == count;
+    for (const int64_t number : list) {
+        fits = fits && number >= least && number <= INT32_MAX;
+    }
+    if (!fits) {
+        throw Unsupported("numbers that PyTorch refuses");
+    }
+    return list;
+}
+
+std::vector<int64_t> Call::expanded(size_t index, size_t count, int64_t least) const
+{
+    const bool is_single = integers(index).size() == 1;
+    std::vector<int64_t> list = integers(index, is_single ? 1 : count, least);
+    list.resize(count, list[0]);
+    return list;
+}
+
 bool Call::is_number(size_t index) const
 {
     return value(index).isScalar() ||

@@ -68,6 +68,17 @@ class Call
     {
         return value(index).toIntVector();
     }
+    // A list of exactly `count` numbers from `least` to 2^31 - 1, and one where a single number
+    // stands for all. The processor has the messages for others.
+    std::vector<int64_t> integers(size_t index, size_t count, int64_t least) const;
+    std::vector<int64_t> expanded(size_t index, size_t count, int64_t least) const;
+    // Raises where a tensor has another shape: for gradients, which some of the processor's kernels
+    // read before they look at the shape.
+    void require_shape(size_t index, at::IntArrayRef shape) const
+    {
+        TORCH_CHECK(tensor(index).sizes() == shape, "expected a tensor of shape ", shape, ", got ",
+                    tensor(index).sizes());
+    }
     // The type of a `dtype` argument, or another one.
     ScalarType dtype_or(size_t index, ScalarType otherwise) const
     {

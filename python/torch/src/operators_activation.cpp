@@ -2,6 +2,7 @@
 // the functions' definitions; arguments are in the order of PyTorch's schemas.
 #include <cmath>
 
+#include <ATen/WrapDimUtils.h>
 #include <ATen/core/Reduction.h>
 
 #include "call.h"
@@ -280,7 +281,7 @@ Results glu(const Call &c)
 {
     require_float(c);
     const Array x = c[0];
-    const int64_t axis = c.integer(1) < 0 ? c.integer(1) + x.rank() : c.integer(1);
+    const int64_t axis = at::maybe_wrap_dim(c.integer(1), x.rank());
     if (x.rank() == 0 || x.length(axis) % 2) {
         throw Unsupported("an odd axis");
     }

@@ -270,6 +270,9 @@ Results zeta(const Call &c)
 // The derivative of order n of digamma: (-1)^(n + 1) n! zeta(n + 1, x).
 Array polygamma_of(int64_t n, const Array &x)
 {
+    if (n < 0) {
+        throw Unsupported("an order below zero");
+    }
     if (n == 0) {
         return digamma_of(x);
     }

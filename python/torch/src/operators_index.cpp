@@ -3,6 +3,7 @@
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/WrapDimUtils.h>
+#include <ATen/WrapDimUtilsMulti.h>
 #include <ATen/native/TypeProperties.h>
 
 #include "call.h"
@@ -69,9 +70,31 @@ Array checked_indices(const Call &c, size_t index, int64_t length, int64_t low =
 
 // ---- Reading ----
 
+// Indices are a vector, or one. The processor has the messages for others.
+void require_vector(const Tensor &indices)
+{
+    if (indices.dim() > 1) {
+        throw Unsupported("indices of several axes");
+    }
+}
+
+// There is an index for each row of the source, whose other axes have the lengths of x.
+void require_rows(const Array &x, const Array &source, int64_t axis, const Tensor &indices)
+{
+    require_vector(indices);
+    bool fits = source.type() == x.type() && source.rank() == x.rank();
+    for (int64_t k = 0; fits && k < x.rank(); k++) {
+        fits = source.length(k) == (k == axis ? indices.numel() : x.length(k));
+    }
+    if (!fits) {
+        throw Unsupported("a source of another type or shape");
+    }
+}
+
 Results index_select(const Call &c)
 {
     const Array x = with_axis(c.plain(0));
+    require_vector(c.tensor(2));
     const int64_t axis = axis_of(c, 1, x);
     const Array i = checked_indices(c, 2, x.length(axis));
     return {as_first(c, Array(ops_array_gather((int32_t)axis, x, flatten(i))))};
@@ -263,9 +286,10 @@ Results index_reduce(const Call &c) // self, dim, index, source, reduce, include
         return {c.plain(0)};
     }
     const int64_t axis = axis_of(c, 1, x);
+    require_rows(x, source, axis, c.tensor(2));
     require_indices(i, c.device(), x.length(axis));
-    if (source.type() != x.type() || source.rank() != x.rank() || !hal_type_is_float(x.type())) {
-        throw Unsupported("a source of another rank, or values of integers");
+    if (!hal_type_is_float(x.type())) {
+        throw Unsupported("values of integers");
     }
     at::DimVector one((size_t)x.rank(), 1), all(shape_of(source));
     one[(size_t)axis] = i.count();
@@ -320,12 +344,12 @@ Results index_add(const Call &c) // self, dim, index, source, alpha
 {
     const Array x = with_axis(c.plain(0));
     const int64_t axis = axis_of(c, 1, x);
-    const Array i = flatten(checked_indices(c, 2, x.length(axis)));
     Array source = with_axis(c.plain(3));
+    require_rows(x, source, axis, c.tensor(2));
+    const Array i = flatten(checked_indices(c, 2, x.length(axis)));
     const double alpha = c.number_or(4, 1);
-    if (source.type() != x.type() || source.rank() != x.rank() || i.count() == 0 ||
-        x.type() == HAL_TYPE_BOOL) {
-        throw Unsupported("a source of another type or rank");
+    if (i.count() == 0 || x.type() == HAL_TYPE_BOOL) {
+        throw Unsupported("a sum of nothing, or of truth values");
     }
     if (alpha != 1) {
         source = source * alpha;
@@ -340,6 +364,7 @@ Results index_fill(const Call &c) // self, dim, index, value
 {
     const Array x = with_axis(c.plain(0));
     const int64_t axis = axis_of(c, 1, x);
+    require_vector(c.tensor(2));
     const Array i = flatten(checked_indices(c, 2, x.length(axis), -x.length(axis)));
     if (i.count() == 0 || x.count() == 0) {
         return {c.plain(0)};
@@ -356,9 +381,10 @@ Results index_copy(const Call &c) // self, dim, index, source
 {
     const Array x = with_axis(c.plain(0)), source = with_axis(c.plain(3));
     const int64_t axis = axis_of(c, 1, x);
+    require_rows(x, source, axis, c.tensor(2));
     const Array i = flatten(checked_indices(c, 2, x.length(axis)));
-    if (source.type() != x.type() || source.rank() != x.rank() || i.count() == 0) {
-        throw Unsupported("a source of another type or rank");
+    if (i.count() == 0) {
+        throw Unsupported("a copy of nothing");
     }
     at::DimVector one((size_t)x.rank(), 1), all(shape_of(source));
     one[(size_t)axis] = i.count();
@@ -688,7 +714,9 @@ Array reversed(const Array &x, int64_t axis)
 Results flip(const Call &c)
 {
     Array x = c.plain(0);
-    for (const int64_t dim : c.integers(1)) {
+    const std::vector<int64_t> dims = c.integers(1);
+    at::dim_list_to_bitset(dims, (size_t)x.rank()); // raises where a dim is twice in the list
+    for (const int64_t dim : dims) {
         if (x.count() && x.rank()) {
             x = reversed(x, at::maybe_wrap_dim(dim, x.rank()));
         }
@@ -712,14 +740,15 @@ Results roll(const Call &c) // self, shifts, dims
 {
     Array x = c.plain(0);
     const std::vector<int64_t> shifts = c.integers(1), dims = c.integers(2);
+    const bool is_flat = dims.empty() && shifts.size() == 1;
+    if (!is_flat && dims.size() != shifts.size()) {
+        throw Unsupported("shifts and dims of different lengths");
+    }
     if (x.count() == 0) {
         return {x};
     }
-    if (dims.empty() && shifts.size() == 1) {
+    if (is_flat) {
         return {reshape(rolled(flatten(x), 0, shifts[0]), c.tensor(0).sizes())};
-    }
-    if (dims.size() != shifts.size()) {
-        throw Unsupported("shifts and dims of different lengths");
     }
     for (size_t k = 0; k < dims.size(); k++) {
         x = rolled(x, at::maybe_wrap_dim(dims[k], x.rank()), shifts[k]);

@@ -87,8 +87,13 @@ std::array<bool, 3> mask_of(const Call &c, size_t index)
 Results layer_norm_backward(const Call &c) // g, x, shape, mean, rstd, weight, bias, mask
 {
     const std::vector<int64_t> inner = c.integers(2);
-    const int64_t n = product(inner), rows = c[1].count() / n;
     require_elements(c[1]);
+    const at::IntArrayRef sizes = c.tensor(1).sizes();
+    if (inner.size() > sizes.size() ||
+        sizes.slice(sizes.size() - inner.size()) != at::IntArrayRef(inner)) {
+        throw Unsupported("a shape that does not end that of the tensor");
+    }
+    const int64_t n = product(inner), rows = c[1].count() / n;
     const auto mask = mask_of(c, 7);
     const Array rstd = reshape(c[4], Shape{rows, 1}), g = reshape(c[0], Shape{rows, n});
     const Array values = (reshape(c[1], Shape{rows, n}) - reshape(c[3], Shape{rows, 1})) * rstd;
@@ -108,12 +113,20 @@ Results layer_norm_backward(const Call &c) // g, x, shape, mean, rstd, weight, b
 
 // ---- Groups of channels ----
 
+void require_groups(int64_t channels, int64_t groups)
+{
+    if (groups < 1 || channels % groups) {
+        throw Unsupported("groups that do not divide the channels");
+    }
+}
+
 Results group_norm(const Call &c) // x, weight, bias, n, channels, inner, groups, eps
 {
     const Array x = c[0];
     require_elements(x);
     const int64_t n = c.integer(3), channels = c.integer(4), inner = c.integer(5);
     const int64_t groups = c.integer(6);
+    require_groups(channels, groups);
     const Normalized rows =
         normalized(reshape(x, Shape{n * groups, channels / groups * inner}), c.value(7).toDouble());
     Array y = reshape(rows.values, Shape{n, channels, inner});
@@ -128,7 +141,9 @@ Results group_norm_backward(const Call &c) // g, x, mean, rstd, weight, n, chann
 {
     require_elements(c[1]);
     const int64_t n = c.integer(5), channels = c.integer(6), inner = c.integer(7);
-    const int64_t groups = c.integer(8), rows = n * groups, width = channels / groups * inner;
+    const int64_t groups = c.integer(8);
+    require_groups(channels, groups);
+    const int64_t rows = n * groups, width = channels / groups * inner;
     const auto mask = mask_of(c, 9);
     const Shape by_channel{n, channels, inner}, by_row{rows, width}, one{rows, 1};
     const Array g = reshape(c[0], by_channel), rstd = reshape(c[3], one);
@@ -269,6 +284,9 @@ Results batch_norm_backward(const Call &c)
 // of one shape, so that the values of all gates come from one kernel without slices and joints.
 Array gate(const Array &x, int64_t index, int64_t width, int64_t copies)
 {
+    if (x.rank() != 2 || width < 1 || x.length(1) % width) {
+        throw Unsupported("gates of another width");
+    }
     const int64_t n = x.length(0), count = x.length(1) / width;
     const Array one = slice(reshape(x, Shape{n, count, width}), 1, index, 1);
     return copies == 1 ? one : broadcast(one, Shape{n, copies, width});
@@ -316,7 +334,7 @@ Results lstm_cell(const Call &c) // input gates, hidden gates, cx, input bias, h
 Results lstm_cell_backward(const Call &c) // grad_hy, grad_cy, cx, cy, values, has_bias
 {
     const Shape shape(c.tensor(2).sizes());
-    const int64_t h = shape[1];
+    const int64_t h = c.tensor(2).size(1);
     const Array w = c[4], t = tanh_of(c[3]);
     const auto own = [&](int64_t k) { return reshape(gate(w, k, h, 1), shape); };
     const Array gh = c.has(0) ? c[0] : t * 0, along = gh * own(3) * tanh_slope(t);

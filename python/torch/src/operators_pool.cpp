@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "call.h"
+#include "index_check.h"
 #include "windows.h"
 
 namespace halyard
@@ -15,6 +16,14 @@ void require_floats(const Array &x)
 {
     if (!hal_type_is_float(x.type()) || x.count() == 0) {
         throw Unsupported("a pooling of integers or of nothing");
+    }
+}
+
+// x has the axes of space, those of channels and perhaps of a batch.
+void require_rank(const Tensor &x, int64_t axes)
+{
+    if (x.dim() != axes + 1 && x.dim() != axes + 2) {
+        throw Unsupported("a pooling of another rank");
     }
 }
 
@@ -43,10 +52,22 @@ Shape joined(Shape shape, const Shape &more)
     return shape;
 }
 
+// The gradient, argument 0, has the leading axes of x.
+void require_gradient(const Call &c, const Tensor &x, int64_t axes)
+{
+    require_rank(x, axes);
+    require_rank(c.tensor(0), axes);
+    c.require_shape(0, joined(leading_of(x, axes), space_of(c.tensor(0), axes)));
+}
+
 // x as [1, planes, space...].
 Array planes_of(const Array &x, const Tensor &like, int64_t axes)
 {
+    require_rank(like, axes);
     const Shape space = space_of(like, axes);
+    if (like.numel() == 0) {
+        throw Unsupported("a pooling of nothing");
+    }
     return reshape(x, joined({1, like.numel() / product(space)}, space));
 }
 
@@ -58,15 +79,17 @@ ops_pool_options options_of(const Call &c, size_t kernel, size_t dilation, bool 
     ops_pool_options o{};
     o.size = sizeof o;
     o.ceiling = is_ceiling;
-    const auto number = [&](size_t argument, size_t axis, int64_t otherwise) {
-        const std::vector<int64_t> list = c.integers(argument);
-        return list.empty() ? otherwise : list[list.size() == 1 ? 0 : axis];
-    };
+    const Shape window = c.expanded(kernel, 3, 1), padding = c.expanded(kernel + 2, 3, 0);
+    const Shape stride = c.integers(kernel + 1).empty() ? window : c.expanded(kernel + 1, 3, 1);
+    const Shape step = dilation ? c.expanded(dilation, 3, 1) : Shape(3, 1);
     for (size_t k = 0; k < 3; k++) {
-        o.window[k] = number(kernel, k, 1);
-        o.stride[k] = number(kernel + 1, k, o.window[k]);
-        o.before[k] = o.after[k] = number(kernel + 2, k, 0);
-        o.dilation[k] = dilation ? number(dilation, k, 1) : 1;
+        if (2 * padding[k] > window[k]) {
+            throw Unsupported("padding wider than half of the window");
+        }
+        o.window[k] = window[k];
+        o.stride[k] = stride[k];
+        o.before[k] = o.after[k] = padding[k];
+        o.dilation[k] = step[k];
     }
     return o;
 }
@@ -77,11 +100,25 @@ Array in_place_of(const Array &pooled, const Tensor &like)
                                   {pooled.length(2), pooled.length(3), pooled.length(4)}));
 }
 
+// There is a window. With `ceiling` its last stride may reach beyond the end.
+void require_windows(const ops_pool_options &o, const Tensor &x)
+{
+    require_rank(x, 3);
+    for (int64_t k = 0; k < 3; k++) {
+        const int64_t reach = o.dilation[k] * (o.window[k] - 1) + 1;
+        const int64_t beyond = o.ceiling ? o.stride[k] - 1 : 0;
+        if (reach > beyond + x.size(k - 3) + o.before[k] + o.after[k]) {
+            throw Unsupported("a window larger than the input");
+        }
+    }
+}
+
 Results max_pool(const Call &c) // x, kernel, stride, padding, dilation, ceil_mode
 {
     const Array x = c.plain(0);
     require_floats(x);
     const ops_pool_options o = options_of(c, 1, 4, c.flag(5));
+    require_windows(o, c.tensor(0));
     ops_array *places = nullptr;
     const Array y(ops_array_pool(OPS_POOL_MAX, &o, planes_of(x, c.tensor(0), 3), &places));
     return {in_place_of(y, c.tensor(0)), in_place_of(Array(places), c.tensor(0))};
@@ -92,6 +129,9 @@ Results max_pool_backward(const Call &c)
 {
     const Tensor &x = c.tensor(1);
     const ops_pool_options o = options_of(c, 2, 5, c.flag(6));
+    require_windows(o, x);
+    require_gradient(c, x, 3);
+    c.require_shape(7, c.tensor(0).sizes());
     const Shape space = space_of(x, 3);
     const Array g = planes_of(c.plain(0), c.tensor(0), 3);
     const Array places = planes_of(c.plain(7), c.tensor(7), 3);
@@ -105,9 +145,10 @@ Results average_pool(const Call &c)
     const Array x = c[0];
     require_floats(x);
     ops_pool_options o = options_of(c, 1, 0, c.flag(4));
+    require_windows(o, c.tensor(0));
     o.count_padding = c.flag(5) || c.has(6);
-    if (c.has(6) && o.ceiling) {
-        throw Unsupported("a divisor with windows beyond the end");
+    if (c.has(6) && (o.ceiling || c.integer(6) == 0)) {
+        throw Unsupported("a divisor of zero, or with windows beyond the end");
     }
     Array y(ops_array_pool(OPS_POOL_AVERAGE, &o, planes_of(x, c.tensor(0), 3), nullptr));
     if (c.has(6)) {
@@ -122,6 +163,8 @@ Results average_pool_backward(const Call &c)
     const Tensor &x = c.tensor(1);
     ops_pool_options o = options_of(c, 2, 0, c.flag(5));
     o.count_padding = c.flag(6);
+    require_windows(o, x);
+    require_gradient(c, x, 3);
     if (c.has(7)) {
         throw Unsupported("the gradient with a divisor");
     }
@@ -131,25 +174,14 @@ Results average_pool_backward(const Call &c)
                     x.sizes())};
 }
 
-// A number for each of `count` axes, or one for all. The processor has the message for others.
-Shape lengths_of(const Call &c, size_t index, size_t count)
-{
-    Shape lengths = c.integers(index);
-    if ((lengths.size() != 1 && lengths.size() != count) ||
-        *std::min_element(lengths.begin(), lengths.end()) < 0) {
-        throw Unsupported("lengths that PyTorch refuses");
-    }
-    lengths.resize(count, lengths[0]);
-    return lengths;
-}
-
 // ---- Maxima to given lengths: windows of one length, whose last elements may repeat ----
 
 template <int AXES> Results adaptive_max(const Call &c) // x, lengths
 {
     const Tensor &tensor = c.tensor(0);
+    require_rank(tensor, AXES);
     const Shape space = space_of(tensor, AXES);
-    const Shape out = lengths_of(c, 1, AXES);
+    const Shape out = c.integers(1, AXES, 0);
     const Shape shape = joined(leading_of(tensor, AXES), out);
     if (tensor.numel() == 0 || product(shape) == 0) {
         const auto nothing = [&](hal_type type) {
@@ -215,14 +247,25 @@ Array spread(const Call &c, const Tensor &values, const Tensor &places, const Sh
 template <int AXES> Results adaptive_max_backward(const Call &c) // g, x, places
 {
     const Tensor &x = c.tensor(1);
+    require_gradient(c, x, AXES);
+    c.require_shape(2, c.tensor(0).sizes());
     return {spread(c, c.tensor(0), c.tensor(2), leading_of(x, AXES), space_of(x, AXES),
                    OPS_SCATTER_ADD)};
 }
 
-template <int AXES> Results unpool(const Call &c) // x, places, lengths
+template <int AXES> Results unpool(const Call &c) // x, places, lengths, with 3 axes stride, padding
 {
     const Tensor &x = c.tensor(0);
-    const Shape space = lengths_of(c, 2, AXES);
+    require_rank(x, AXES);
+    const Shape space = c.integers(2, AXES, 0);
+    if (AXES == 3) { // PyTorch asks that they are numbers of a pooling, and uses neither
+        c.integers(3, AXES, 1);
+        c.integers(4, AXES, INT32_MIN);
+    }
+    if (x.sizes() != c.tensor(1).sizes()) {
+        throw Unsupported("places of another shape");
+    }
+    require_indices(c.plain(1), c.device(), product(space));
     return {spread(c, x, c.tensor(1), leading_of(x, AXES), space, OPS_SCATTER_ASSIGN)};
 }
 
@@ -233,14 +276,15 @@ Results columns(const Call &c) // x [n, channels, h, w], kernel, dilation, paddi
     Array x = c.plain(0);
     const bool has_batch = x.rank() == 4;
     const bool is_empty = x.count() == 0;
-    if (x.rank() < 3 || (is_empty && (!has_batch || x.length(0) != 0))) {
+    require_rank(c.tensor(0), 2);
+    if (is_empty && (!has_batch || x.length(0) != 0)) {
         throw Unsupported("columns of nothing");
     }
     if (!has_batch) {
         x = reshape(x, Shape{1, x.length(0), x.length(1), x.length(2)});
     }
-    const auto pair = [&](size_t index) { return lengths_of(c, index, 2); };
-    const Geometry g{pair(1), pair(4), pair(3), pair(2)};
+    const Geometry g{c.integers(1, 2, 1), c.integers(4, 2, 1), c.integers(3, 2, 0),
+                     c.integers(2, 2, 1)};
     const Shape places{g.windows(0, x.length(2)), g.windows(1, x.length(3))};
     if (places[0] < 1 || places[1] < 1) {
         throw Unsupported("a kernel larger than its input");
@@ -292,8 +336,13 @@ template <int AXES> Results sample_grid(const Call &c)
     const Array x = c[0], grid = c[1];
     const int64_t mode = c.integer(2), n = x.length(0), channels = x.length(1);
     const Padding padding = (Padding)c.integer(3);
+    if (c.tensor(0).dim() != AXES + 2 || c.tensor(1).dim() != AXES + 2 ||
+        c.tensor(1).size(0) != n || c.tensor(1).size(-1) != AXES) {
+        throw Unsupported("samples of a tensor of another rank, or a grid of another shape");
+    }
     const Shape space = space_of(c.tensor(0), AXES);
-    if (mode > NEAREST || x.count() == 0 || grid.count() == 0 || !hal_type_is_float(x.type())) {
+    if (mode < LINEAR || mode > NEAREST || x.count() == 0 || grid.count() == 0 ||
+        !hal_type_is_float(x.type())) {
         throw Unsupported("samples by cubic interpolation, or of nothing");
     }
     Shape out(c.tensor(1).sizes().begin() + 1, c.tensor(1).sizes().end() - 1);

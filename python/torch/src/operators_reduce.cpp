@@ -182,6 +182,9 @@ template <ops_reduction R> Results truth(const Call &c, size_t dims, size_t keep
     const Array x = cast(c.cast_to(0, HAL_TYPE_BOOL), HAL_TYPE_I32);
     const Axes axes = dims ? axes_of(c, x, dims, keep) : all_axes(x);
     const hal_type type = c.tensor(0).scalar_type() == at::kByte ? HAL_TYPE_U8 : HAL_TYPE_BOOL;
+    if (dims && c.value(dims).isIntList() && c.integers(dims).empty()) { // of no axes: each element
+        return {cast(x, type)};
+    }
     if (x.count() == 0) { // any of nothing is false, all is true
         return {Array(ops_array_full(c.context(), type, (uint32_t)axes.shape.size(),
                                      axes.shape.data(), R == OPS_REDUCE_MIN))};
@@ -278,6 +281,12 @@ Array at_least_one_axis(const Array &x)
     return x.rank() ? x : flatten(x);
 }
 
+// An axis that PyTorch takes: a conversion to int32_t would make one of others.
+int32_t axis_at(const Call &c, size_t index, const Array &x)
+{
+    return (int32_t)at::maybe_wrap_dim(c.integer(index), x.rank());
+}
+
 Results softmax_of(const Call &c, bool is_log)
 {
     const Tensor &x = c.tensor(0);
@@ -289,7 +298,7 @@ Results softmax_of(const Call &c, bool is_log)
     }
     const bool widens = c.count() > 2 && c.value(2).isBool() && c.flag(2);
     const Array operand = at_least_one_axis(widens ? c.cast_to(0, HAL_TYPE_F32) : c.plain(0));
-    const int32_t axis = (int32_t)c.integer(1);
+    const int32_t axis = axis_at(c, 1, operand);
     const Array result(is_log ? ops_array_log_softmax(axis, operand)
                               : ops_array_softmax(axis, operand));
     return {reshape(result, x.sizes())};
@@ -303,15 +312,16 @@ Results safe_softmax(const Call &c)
     if (x.count() == 0) {
         throw Unsupported("softmax of nothing");
     }
-    const Array most = reduce(OPS_REDUCE_MAX, x, c.integer(1), true);
-    const Array result(ops_array_softmax((int32_t)c.integer(1), x));
+    const int32_t axis = axis_at(c, 1, x);
+    const Array most = reduce(OPS_REDUCE_MAX, x, axis, true);
+    const Array result(ops_array_softmax(axis, x));
     return {reshape(where(equal(most, -INFINITY), 0.0, result), c.tensor(0).sizes())};
 }
 
 Results softmax_backward(const Call &c)
 {
     const Array g = at_least_one_axis(c[0]), y = at_least_one_axis(c[1]), gy = g * y;
-    const Array x = gy - y * reduce(OPS_REDUCE_SUM, gy, c.integer(2), true);
+    const Array x = gy - y * reduce(OPS_REDUCE_SUM, gy, axis_at(c, 2, gy), true);
     const hal_type type = type_of(c.value(3).toScalarType());
     return {cast(reshape(x, c.tensor(0).sizes()), type)};
 }
@@ -319,7 +329,7 @@ Results softmax_backward(const Call &c)
 Results log_softmax_backward(const Call &c)
 {
     const Array g = at_least_one_axis(c[0]), y = at_least_one_axis(c[1]);
-    const Array x = g - exp_of(y) * reduce(OPS_REDUCE_SUM, g, c.integer(2), true);
+    const Array x = g - exp_of(y) * reduce(OPS_REDUCE_SUM, g, axis_at(c, 2, g), true);
     const hal_type type = type_of(c.value(3).toScalarType());
     return {cast(reshape(x, c.tensor(0).sizes()), type)};
 }

@@ -19,9 +19,18 @@ Array places_array(ops_context *context, const std::vector<int32_t> &places)
     return Array(ops_array_from_host(context, HAL_TYPE_I32, 1, &count, places.data()));
 }
 
+// The tensor has the axes, those of channels and a batch.
+void require_batch(const Tensor &x, size_t axes)
+{
+    if (x.numel() == 0 || x.dim() != (int64_t)axes + 2) {
+        throw Unsupported("a change of size of nothing");
+    }
+}
+
+// The same, or without a batch.
 void require_elements(const Tensor &x, size_t axes)
 {
-    if (x.numel() == 0 || x.dim() < (int64_t)axes + 1) {
+    if (x.numel() == 0 || (x.dim() != (int64_t)axes + 2 && x.dim() != (int64_t)axes + 1)) {
         throw Unsupported("a change of size of nothing");
     }
 }
@@ -71,12 +80,20 @@ Array nothing(const Call &c, const Tensor &x, const Shape &space)
 // Whether a batch of no tensors is given.
 bool is_batch_of_nothing(const Tensor &x, size_t axes)
 {
-    return x.dim() > (int64_t)axes + 1 && x.size(0) == 0;
+    return x.dim() == (int64_t)axes + 2 && x.size(0) == 0;
+}
+
+// The processor's kernels read the list before they look at its length.
+Shape padding_of(const Call &c, size_t index, size_t axes)
+{
+    TORCH_CHECK(c.integers(index).size() == 2 * axes, "padding size is expected to be ", 2 * axes,
+                ", but got: ", c.integers(index).size());
+    return c.integers(index, 2 * axes, INT32_MIN);
 }
 
 template <size_t AXES, Fold FOLD> Results pad(const Call &c) // x, padding
 {
-    const Shape padding = c.integers(1);
+    const Shape padding = padding_of(c, 1, AXES);
     if (is_batch_of_nothing(c.tensor(0), AXES)) {
         Shape space(c.tensor(0).sizes().end() - AXES, c.tensor(0).sizes().end());
         for (size_t k = 0; k < AXES; k++) {
@@ -96,8 +113,13 @@ template <size_t AXES, Fold FOLD> Results pad(const Call &c) // x, padding
 
 template <size_t AXES, Fold FOLD> Results pad_backward(const Call &c) // g, x, padding
 {
-    const Shape padding = c.integers(2);
+    const Shape padding = padding_of(c, 2, AXES);
     require_elements(c.tensor(1), AXES);
+    Shape padded(c.tensor(1).sizes().begin(), c.tensor(1).sizes().end());
+    for (size_t k = 0; k < AXES; k++) {
+        padded[padded.size() - 1 - k] += padding[2 * k] + padding[2 * k + 1];
+    }
+    c.require_shape(0, padded);
     Array g = c.plain(0);
     for (size_t k = 0; k < AXES; k++) {
         const int64_t axis = g.rank() - 1 - (int64_t)k;
@@ -129,8 +151,8 @@ double step_of(const Call &c, size_t factor, int64_t from, int64_t to)
 
 template <size_t AXES, bool IS_EXACT> Results nearest(const Call &c) // x, size, factors
 {
-    const Shape out = c.integers(1);
-    require_elements(c.tensor(0), AXES);
+    const Shape out = c.integers(1, AXES, 1);
+    require_batch(c.tensor(0), AXES);
     Array x = c.plain(0);
     for (size_t k = 0; k < AXES; k++) {
         const int64_t axis = 2 + (int64_t)k, length = x.length(axis);
@@ -249,8 +271,8 @@ using Weights = Matrix (*)(int64_t from, int64_t to, bool aligns_corners, double
 // x, size, aligns_corners, factors
 template <size_t AXES, Weights WEIGHTS = linear_weights> Results linear(const Call &c)
 {
-    const Shape out = c.integers(1);
-    require_elements(c.tensor(0), AXES);
+    const Shape out = c.integers(1, AXES, 1);
+    require_batch(c.tensor(0), AXES);
     Array x = c[0];
     for (size_t k = 0; k < AXES; k++) {
         const int64_t axis = 2 + (int64_t)k, from = x.length(axis);
@@ -263,8 +285,11 @@ template <size_t AXES, Weights WEIGHTS = linear_weights> Results linear(const Ca
 // g, size, in, aligns_corners, factors
 template <size_t AXES, Weights WEIGHTS = linear_weights> Results linear_backward(const Call &c)
 {
-    const Shape out = c.integers(1), in = c.integers(2);
-    require_elements(c.tensor(0), AXES);
+    const Shape out = c.integers(1, AXES, 1), in = c.integers(2, AXES + 2, 1);
+    Shape shape(in.begin(), in.begin() + 2);
+    shape.insert(shape.end(), out.begin(), out.end());
+    require_batch(c.tensor(0), AXES);
+    c.require_shape(0, shape);
     Array g = c[0];
     for (size_t k = 0; k < AXES; k++) {
         const int64_t axis = 2 + (int64_t)k, from = in[2 + k];
@@ -276,7 +301,7 @@ template <size_t AXES, Weights WEIGHTS = linear_weights> Results linear_backward
 
 template <size_t AXES> Results adaptive_mean(const Call &c) // x, size
 {
-    const Shape out = c.integers(1);
+    const Shape out = c.integers(1, AXES, 0);
     if (is_batch_of_nothing(c.tensor(0), AXES)) {
         return {nothing(c, c.tensor(0), out)};
     }
@@ -295,6 +320,10 @@ template <size_t AXES> Results adaptive_mean(const Call &c) // x, size
 template <size_t AXES> Results adaptive_mean_backward(const Call &c) // g, x
 {
     require_elements(c.tensor(0), AXES);
+    require_elements(c.tensor(1), AXES);
+    if (c.tensor(0).dim() != c.tensor(1).dim()) {
+        throw Unsupported("a gradient of another rank");
+    }
     Array g = c[0];
     for (size_t k = 0; k < AXES; k++) {
         const int64_t axis = g.rank() - (int64_t)AXES + (int64_t)k;

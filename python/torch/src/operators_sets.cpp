@@ -315,6 +315,9 @@ Results histogram_by_count(const Call &c) // x, bins, range, weight, density
         throw Unsupported("a histogram of nothing");
     }
     const auto range = c.has(2) ? c.value(2).toDoubleVector() : std::vector<double>{0, 0};
+    if (range.size() != 2) {
+        throw Unsupported("a range of other than two numbers");
+    }
     const Range r = range_of(x, range[0], range[1], 0.5);
     const Array steps = cast(numbers(c.context(), HAL_TYPE_I32, bins + 1), x.type());
     const double step = (r.high - r.low) / (double)bins;
@@ -382,10 +385,11 @@ Results log_cumulative_sum(const Call &c) // x, dim
     if (!hal_type_is_float(c.common())) {
         throw Unsupported("integers");
     }
+    const int64_t axis = at::maybe_wrap_dim(c.integer(1), x.rank());
     if (x.rank() == 0 || x.count() == 0) {
         return {x};
     }
-    const int64_t axis = at::maybe_wrap_dim(c.integer(1), x.rank()), n = x.length(axis);
+    const int64_t n = x.length(axis);
     for (int64_t step = 1; step < n; step *= 2) {
         Shape before((size_t)x.rank(), 0), after((size_t)x.rank(), 0);
         before[(size_t)axis] = step;

@@ -107,12 +107,12 @@ Results prelu_backward(const Call &c) // g, x, weight
 
 Array summed(const Array &x, const std::vector<int64_t> &dims, bool keep)
 {
-    if (x.rank() == 0) {
-        return x;
-    }
     std::vector<int32_t> axes;
     for (const int64_t dim : dims) {
         axes.push_back((int32_t)at::maybe_wrap_dim(dim, x.rank()));
+    }
+    if (x.rank() == 0) {
+        return x;
     }
     return Array(ops_array_reduce_axes(OPS_REDUCE_SUM, axes.empty() ? nullptr : axes.data(),
                                        (uint32_t)axes.size(), keep, x));
@@ -316,7 +316,7 @@ Results channel_shuffle(const Call &c) // x [n, channels, ...], groups
 {
     const Array x = c.plain(0);
     const int64_t groups = c.integer(1), n = x.length(0), channels = x.length(1);
-    if (groups < 1 || channels % groups || x.count() == 0) {
+    if (groups < 1 || x.rank() < 3 || channels % groups || x.count() == 0) {
         throw Unsupported("groups that do not divide the channels");
     }
     const at::DimVector split{n, groups, channels / groups, x.count() / (n * channels)};

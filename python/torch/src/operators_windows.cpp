@@ -12,13 +12,18 @@ namespace
 
 using Shape = std::vector<int64_t>;
 
-// One number counts for each axis of space; an empty list is `otherwise`.
-Shape expanded(Shape list, size_t d, const Shape &otherwise = {})
+// A number for each axis of space, or one for all; an empty list is `otherwise`.
+Shape expanded(const Call &c, size_t index, size_t d, int64_t least, const Shape &otherwise)
 {
-    if (list.empty()) {
-        return otherwise;
+    return c.integers(index).empty() ? otherwise : c.expanded(index, d, least);
+}
+
+// x has d axes of space and those of channels and, but for `needs_batch`, perhaps of a batch.
+void require_rank(const Tensor &x, size_t d, bool needs_batch)
+{
+    if (x.dim() != (int64_t)d + 2 && (needs_batch || x.dim() != (int64_t)d + 1)) {
+        throw Unsupported("windows of a tensor of another rank");
     }
-    return list.size() == d ? list : Shape(d, list[0]);
 }
 
 Shape space_of(const Tensor &x, size_t d)
@@ -29,6 +34,9 @@ Shape space_of(const Tensor &x, size_t d)
 Array channel_sum(const Array &g) // over the batch and space
 {
     const int64_t n = g.length(0), channels = g.length(1);
+    if (g.count() == 0) {
+        throw Unsupported("a sum of nothing");
+    }
     const Array rows = reshape(g, Shape{n, channels, g.count() / (n * channels)});
     return reduce(OPS_REDUCE_SUM, reduce(OPS_REDUCE_SUM, rows, 2, false), 0, false);
 }
@@ -51,11 +59,16 @@ Convolution convolution_of(const Call &c, const Tensor &w, size_t stride)
         throw Unsupported("a convolution of another rank");
     }
     Convolution v;
-    v.geometry = {space_of(w, d), expanded(c.integers(stride), d),
-                  expanded(c.integers(stride + 1), d), expanded(c.integers(stride + 2), d)};
+    v.geometry = {space_of(w, d), c.expanded(stride, d, 1), c.expanded(stride + 1, d, 0),
+                  c.expanded(stride + 2, d, 1)};
     v.is_transposed = c.flag(stride + 3);
-    v.output_padding = expanded(c.integers(stride + 4), d, Shape(d, 0));
+    v.output_padding = expanded(c, stride + 4, d, 0, Shape(d, 0));
     v.groups = c.integer(stride + 5);
+    for (size_t k = 0; k < d && v.is_transposed; k++) {
+        TORCH_CHECK(v.output_padding[k] < v.geometry.stride[k] ||
+                        v.output_padding[k] < v.geometry.dilation[k],
+                    "output padding must be smaller than either stride or dilation");
+    }
     return v;
 }
 
@@ -68,9 +81,7 @@ Results convolution(const Call &c)
     const hal_type compute = hal_type_is_float(type) ? type : (hal_type)HAL_TYPE_F64;
     const Array x = c.cast_to(0, compute), w = c.cast_to(1, compute);
     const size_t d = v.geometry.kernel.size();
-    if (tensor.dim() != (int64_t)d + 2) {
-        throw Unsupported("a convolution without a batch");
-    }
+    require_rank(tensor, d, true);
     Array y, bias;
     if (c.has(2)) {
         bias = c.cast_to(2, compute);
@@ -110,6 +121,8 @@ Results convolution_backward(const Call &c) // g, x, w, stride, ..., groups, mas
 {
     const Convolution v = convolution_of(c, c.tensor(2), 3);
     const auto mask = c.value(9).toBoolList();
+    require_rank(c.tensor(0), v.geometry.kernel.size(), true);
+    require_rank(c.tensor(1), v.geometry.kernel.size(), true);
     const Array g = c.plain(0), x = c.plain(1), w = c.plain(2);
     Results r(3);
     if (mask[0]) {
@@ -160,9 +173,10 @@ Pooling pooling_of(const Call &c, const Tensor &x, size_t first, const Shape &di
                    bool rounds_up)
 {
     Pooling p;
-    const Shape kernel = expanded(c.integers(first), 2);
-    p.geometry = {kernel, expanded(c.integers(first + 1), 2, kernel),
-                  expanded(c.integers(first + 2), 2), dilation};
+    const Shape kernel = c.expanded(first, 2, 1);
+    p.geometry = {kernel, expanded(c, first + 1, 2, 1, kernel), c.expanded(first + 2, 2, 0),
+                  dilation};
+    require_rank(x, 2, false);
     const Shape space = space_of(x, 2);
     for (size_t k = 0; k < 2; k++) {
         const Geometry &g = p.geometry;
@@ -173,8 +187,8 @@ Pooling pooling_of(const Call &c, const Tensor &x, size_t first, const Shape &di
             places * g.stride[k] < space[k] + g.padding[k]) { // windows begin within the input
             places++;
         }
-        if (room < 0 || places <= 0) {
-            throw Unsupported("a window larger than the input");
+        if (room < 0 || places <= 0 || 2 * g.padding[k] > g.kernel[k]) {
+            throw Unsupported("a window larger than the input, or padding than half of it");
         }
         p.places.push_back(places);
         p.after.push_back((places - 1) * g.stride[k] + reach - space[k] - g.padding[k]);
@@ -214,7 +228,7 @@ Results max_pool(const Call &c) // x, kernel, stride, padding, dilation, ceil_mo
     if (!hal_type_is_float(x.type()) || x.count() == 0) {
         throw Unsupported("a pooling of integers or of nothing");
     }
-    const Pooling p = pooling_of(c, tensor, 1, expanded(c.integers(4), 2), c.flag(5));
+    const Pooling p = pooling_of(c, tensor, 1, c.expanded(4, 2, 1), c.flag(5));
     const Array rows = rows_of_windows(x, p, -std::numeric_limits<double>::infinity());
     const Array most = reduce(OPS_REDUCE_MAX, rows, 3, false);
     const Array tap = reshape(reduce(OPS_REDUCE_ARGMAX, rows, 3, false),
@@ -227,10 +241,14 @@ Results max_pool_backward(const Call &c) // g, x, kernel, ..., indices
 {
     const Tensor &x = c.tensor(1);
     const Array g = c.plain(0), numbers = c.plain(7);
-    const int64_t plane = x.size(-1) * x.size(-2), planes = x.numel() / plane;
     if (x.numel() == 0 || g.count() == 0) {
         throw Unsupported("a pooling of nothing");
     }
+    // The processor has the messages for lists that are no pooling's.
+    const Pooling p = pooling_of(c, x, 2, c.expanded(5, 2, 1), c.flag(6));
+    c.require_shape(0, result_shape(x, p.places));
+    c.require_shape(7, c.tensor(0).sizes());
+    const int64_t plane = x.size(-1) * x.size(-2), planes = x.numel() / plane;
     const Shape rows{planes, g.count() / planes}, all{planes, plane};
     const Array zeros(ops_array_full(g.context(), g.type(), 2, all.data(), 0));
     const Array sums(
@@ -265,7 +283,13 @@ Array divisors(ops_context *context, hal_type type, const Pooling &p, const Shap
 
 std::optional<int64_t> fixed_divisor(const Call &c, size_t index)
 {
-    return c.has(index) ? std::optional<int64_t>(c.integer(index)) : std::nullopt;
+    if (!c.has(index)) {
+        return std::nullopt;
+    }
+    if (c.integer(index) == 0) {
+        throw Unsupported("a divisor of zero");
+    }
+    return c.integer(index);
 }
 
 // x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
@@ -289,6 +313,10 @@ Results avg_pool_backward(const Call &c)
 {
     const Tensor &x = c.tensor(1);
     const Pooling p = pooling_of(c, x, 2, Shape{1, 1}, c.flag(5));
+    c.require_shape(0, result_shape(x, p.places));
+    if (x.numel() == 0) {
+        throw Unsupported("a pooling of nothing");
+    }
     const Shape space = space_of(x, 2);
     const Array g = with_batch(c[0]);
     const Array each =
@@ -318,7 +346,7 @@ Array nearest_places(ops_context *context, int64_t from, int64_t to, const c10::
 
 Results nearest(const Call &c) // x, size, factors
 {
-    const Shape out = c.integers(1);
+    const Shape out = c.integers(1, 2, 1);
     Array x = c.plain(0);
     if (x.count() == 0 || x.rank() != 4) {
         throw Unsupported("a change of size of nothing");
@@ -333,7 +361,8 @@ Results nearest(const Call &c) // x, size, factors
 
 Results nearest_backward(const Call &c) // g, size, input_size, factors
 {
-    const Shape out = c.integers(1), in = c.integers(2);
+    const Shape out = c.integers(1, 2, 1), in = c.integers(2, 4, 1);
+    c.require_shape(0, {in[0], in[1], out[0], out[1]});
     if (out[0] % in[2] || out[1] % in[3] || c.tensor(0).numel() == 0) {
         throw Unsupported("a factor that is not whole");
     }

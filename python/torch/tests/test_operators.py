@@ -192,11 +192,80 @@ def test_infinities_are_no_nan(strict):
     assert torch.frexp(ours)[0].cpu().equal(torch.frexp(x)[0]) and torch.frexp(ours)[1].tolist()[1::2] == [0, 0]
 
 
-@pytest.mark.parametrize("lengths", [[], [-1, 2]])
-def test_wrong_lengths_of_windows_are_errors(lengths):
-    x, places = torch.ones(1, 1, 4, 4, device=DEVICE), torch.zeros(1, 1, 4, 4, dtype=torch.long, device=DEVICE)
-    for call in (lambda: torch.ops.aten.adaptive_max_pool2d(x, lengths),
-                 lambda: torch.ops.aten.max_unpool2d(x, places, lengths),
-                 lambda: torch.ops.aten.im2col(x, lengths, [1, 1], [0, 0], [1, 1])):
-        with pytest.raises(RuntimeError):
-            call()
+aten = torch.ops.aten
+# Of a tensor x [1, 1, 8, 8]. They were divisions by zero, reads beyond a list, lists without an end, or accepted.
+WRONG_NUMBERS = {
+    "max_pool2d": [lambda x: torch.nn.functional.max_pool2d(x, 2, stride=0),
+                   lambda x: aten.max_pool2d_with_indices(x, [], [1, 1]),
+                   lambda x: aten.max_pool2d_with_indices(x, [2, 2, 2], [1, 1]),
+                   lambda x: aten.max_pool2d_with_indices(x, [2, 2], [1, 1], [0, 0], [0, 1])],
+    "avg_pool2d": [lambda x: torch.nn.functional.avg_pool2d(x, 2, stride=(1, 0)),
+                   lambda x: aten.avg_pool2d(x, []), lambda x: aten.avg_pool2d(x, [0, 2], [1, 1]),
+                   lambda x: aten.avg_pool2d(x, [2, 2], [1, 1], [2, 2]),
+                   lambda x: aten.avg_pool2d(x, 2, divisor_override=0)],
+    "gradients of pools": [
+        lambda x: aten.avg_pool2d_backward(x, x, [2, 2], [0, 0], [0, 0], False, True, None),
+        lambda x: aten.avg_pool2d_backward(x, x.view(-1), [2, 2], [2, 2], [0, 0], False, True, None),
+        lambda x: aten.max_pool2d_with_indices_backward(x, x, [], [], [], [], False, x.long()),
+        lambda x: aten.adaptive_max_pool2d_backward(x, x.view(-1), x.long())],
+    "pools of 3 axes": [lambda x: aten.avg_pool3d(x, [1, 2, 2], [0, 0, 0]), lambda x: aten.avg_pool3d(x, [2, 2]),
+                        lambda x: aten.max_pool3d_with_indices(x.view(-1), [1, 1, 1]),
+                        lambda x: aten.max_pool3d_with_indices(x, [1, 2, 2], [1, 1]),
+                        lambda x: aten.max_pool3d_with_indices(x, 8, 2, 0, 1, True)],
+    "transposed convolution": [lambda x: torch.nn.functional.conv_transpose2d(x, x, output_padding=2)],
+    "axes": [lambda x: aten._softmax(x, 2**40, False), lambda x: aten._log_softmax(x, 2**40, False),
+             lambda x: aten._softmax_backward_data(x, x, 2**40, x.dtype), lambda x: torch.flip(x, [0, 0]),
+             lambda x: aten.glu(x, 2**40), lambda x: torch.roll(x[:0], [1, 1], [0]),
+             lambda x: torch.count_nonzero(x[0, 0, 0, 0], 7), lambda x: torch.logcumsumexp(x[0, 0, 0, 0], 7)],
+    "orders": [lambda x: torch.polygamma(-1, x)],
+    "indices": [lambda x: x.index_add(0, torch.tensor([[0]], device=x.device), x),
+                lambda x: x.index_add(2, torch.tensor([0, 1], device=x.device), x[..., :2, :4]),
+                lambda x: x.index_copy(2, torch.tensor([0, 1], device=x.device), x[..., :2, :4]),
+                lambda x: x.index_reduce(2, torch.tensor([0], device=x.device), x[..., :1, :4], "mean"),
+                lambda x: x.index_fill(0, torch.tensor([[0]], device=x.device), 1),
+                lambda x: aten.index_select(x, 0, torch.tensor([[0]], device=x.device))],
+    "columns": [lambda x: torch.nn.functional.unfold(x, 2, stride=0), lambda x: torch.nn.functional.unfold(x, 0),
+                lambda x: torch.nn.functional.unfold(x, 2, dilation=0),
+                *[lambda x, n=n: aten.im2col(x, n, [1, 1], [0, 0], [1, 1]) for n in ([], [-1, 2])]],
+    "adaptive means": [lambda x, n=n: aten._adaptive_avg_pool2d(x, n) for n in ([], [2], [-1, 2], [2, 2, 2])],
+    "adaptive maxima": [*[lambda x, n=n: aten.adaptive_max_pool2d(x, n) for n in ([], [2], [-1, 2])],
+                        *[lambda x, shape=shape: aten.adaptive_max_pool2d(x.view(shape), [2, 2])
+                          for shape in ((64,), (8, 8), (1, 1, 1, 8, 8))]],
+    "unpooling": [*[lambda x, n=n: aten.max_unpool2d(x, x.long(), n) for n in ([], [8], [-1, 2])],
+                  lambda x: aten.max_unpool2d(x.view(-1), x.view(-1).long(), [8, 8]),
+                  lambda x: aten.max_unpool3d(x, x.long(), [1, 8, 8], [0, 1, 1], [0, 0, 0])],
+    "interpolation": [lambda x, n=n: aten.upsample_bilinear2d(x, n, False) for n in ([], [8], [0, 8], [8, 8, 8])],
+    "nearest neighbours": [lambda x, f=f, n=n: f(x, n) for n in ([], [8], [-1, 8])
+                           for f in (aten.upsample_nearest2d, aten._upsample_nearest_exact2d)],
+    "gradients of interpolation": [
+        lambda x, n=n: aten.upsample_bilinear2d_backward(x, [8, 8], n, False) for n in ([], [1, 1], [1, 1, 0, 4])],
+    "padding": [lambda x: aten.reflection_pad2d(x, []), lambda x: aten.replication_pad2d(x, [1, 1]),
+                lambda x: aten.replication_pad2d_backward(x, x, [1, 1])],
+    "normalisation": [
+        lambda x: aten.native_group_norm(x, None, None, 1, 1, 64, 0, 1e-5),
+        lambda x: aten.native_layer_norm_backward(x, x, [0], x, x, None, None, [True, True, True])],
+}
+
+
+@pytest.mark.parametrize("name", WRONG_NUMBERS)
+def test_wrong_numbers_are_errors(name):
+    for call in WRONG_NUMBERS[name]:
+        for device in ("cpu", DEVICE):
+            with pytest.raises((RuntimeError, IndexError)):
+                call(torch.ones(1, 1, 8, 8, device=device))
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_truth_along_no_axes_is_that_of_elements(keeps, strict):
+    for x in (floats(2, 3).round(), torch.tensor([0, 1, 3], dtype=torch.uint8), torch.zeros(0, 2)):
+        for function in (torch.any, torch.all):
+            ours, want = (function(t, dim=[], keepdim=keeps) for t in (x.to(DEVICE), x))
+            assert ours.dtype == want.dtype and ours.cpu().equal(want)
+
+
+@pytest.mark.parametrize("place", [-1, 16])
+def test_places_of_unpooling_are_within_the_result(place):
+    x = torch.ones(1, 1, 2, 2, device=DEVICE)
+    with pytest.raises(IndexError):
+        aten.max_unpool2d(x, torch.full((1, 1, 2, 2), place, device=DEVICE), [4, 4]).cpu()
+    assert aten.max_unpool2d(x, torch.full((1, 1, 2, 2), 15, device=DEVICE), [4, 4])[0, 0, 3, 3].item() == 1
