@@ -105,8 +105,9 @@ class Nvidia:
     the text is another one."""
     language, devices = "ptx", ("subgroups", "copies")
     targets = ("sm_80",)
-    # Attention's gradients hold a tile of each of three matrices; what they spill stays this little.
-    most_spilled = {"gradients_": 32}
+    # Attention's gradients hold a tile of each of three matrices, products of groups what a group
+    # has beside a product's tile; what they spill stays this little.
+    most_spilled = {"gradients_": 32, "gemm_groups_": 8}
 
     def __init__(self):
         self.ptxas = tool("ptxas", "nvidia-cuda-toolkit, or NVIDIA's own packages")
