@@ -86,6 +86,9 @@ static void forks(void)
 {
     pthread_t threads[THREADS];
     int numbers[THREADS];
+    /* The device is open before: a child that is forked while the C library loads a plugin in
+     * another thread has its loader in a state that nobody defines. */
+    wrong += !is_right(0);
     threads_start(threads, numbers);
     for (int i = 0; i < 8; i++) {
         const pid_t child = fork();
