@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 
 /* A host's BLAS takes a call of fewer operations for less time than any device needs to start one,
- * and the device is not even opened for it. OpenBLAS has kernels of its own for real products below
- * this number, which the model's larger products do not show. */
+ * and the device is not even opened for it. OpenBLAS has small-matrix kernels for real products
+ * below this number, which the model's larger products do not show. */
 #define BLAS_HOST_OPERATIONS 2e6
 
 /* The host's functions of an interface. Null before blas_run has looked for them,

@@ -302,8 +302,8 @@ static double curve_at(const uint64_t curve[BLAS_MODEL_POINTS], double operation
     return x0 > 0 ? y0 * operations / x0 : 0;
 }
 
-/* The time of a thin product with so many columns: between the measured ones a line through their
- * logarithms. */
+/* The time of a thin product with `columns` columns, interpolated linearly between the logarithms
+ * of the measured ones. */
 static double thin_at(const uint64_t thin[BLAS_MODEL_THIN], double columns)
 {
     const double first = (double)thin_columns[0], last = (double)thin_columns[1];

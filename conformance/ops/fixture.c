@@ -183,6 +183,17 @@ ops_expression *expression_finish(case_run *run, hal_ir_builder *builder)
     return made;
 }
 
+const ops_expression *expression_add_input(case_run *run)
+{
+    hal_ir_builder *b = expression_begin(run);
+    hal_ir_value x = hal_ir_input(b, 0, HAL_TYPE_F32);
+    for (uint32_t i = 1; i < 4; i++) {
+        hal_ir_input(b, i, HAL_TYPE_U32);
+    }
+    hal_ir_output(b, 0, hal_ir_add(b, x, hal_ir_input(b, 4, HAL_TYPE_F32)));
+    return expression_finish(run, b);
+}
+
 bool ops_may_flush(const case_run *run, hal_type type, long double value)
 {
     const long double smallest = type == HAL_TYPE_F64 ? 0x1p-1022L : 0x1p-126L;

@@ -57,6 +57,9 @@ void case_own_tensor(case_run *run, ops_tensor tensor);
 hal_ir_builder *expression_begin(case_run *run);
 ops_expression *expression_finish(case_run *run, hal_ir_builder *builder);
 
+/* An epilogue of products of F32: the value + the first further input. */
+const ops_expression *expression_add_input(case_run *run);
+
 /* Value of a logical element. */
 static inline double operand_get(const operand *o, size_t index)
 {

@@ -124,18 +124,6 @@ static long double reference_of(const grouped_case *c, const operands *o, size_t
     return sum;
 }
 
-/* value + the group's bias */
-static const ops_expression *make_bias(case_run *run)
-{
-    hal_ir_builder *b = expression_begin(run);
-    hal_ir_value x = hal_ir_input(b, 0, HAL_TYPE_F32);
-    for (uint32_t i = 1; i < 4; i++) {
-        hal_ir_input(b, i, HAL_TYPE_U32);
-    }
-    hal_ir_output(b, 0, hal_ir_add(b, x, hal_ir_input(b, 4, HAL_TYPE_F32)));
-    return expression_finish(run, b);
-}
-
 static void check_result(case_run *run, const grouped_case *c, operands *o)
 {
     operand_download(run, &o->c, "C");
@@ -166,7 +154,7 @@ static void multiply(case_run *run, const grouped_case *c, operands *o)
                                       .alpha = c->alpha,
                                       .beta = c->beta,
                                       .precision = c->precision,
-                                      .epilogue = c->has_bias ? make_bias(run) : NULL,
+                                      .epilogue = c->has_bias ? expression_add_input(run) : NULL,
                                       .inputs = &o->bias.tensor,
                                       .input_count = c->has_bias ? 1 : 0};
     case_ok(run,

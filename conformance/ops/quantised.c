@@ -125,17 +125,6 @@ static long double weight_of(const quantised_case *c, const weights *w, int batc
     return x * (c->scale_type == HAL_TYPE_U8 ? ldexpl(1.0L, (int)scale - 127) : scale);
 }
 
-static const ops_expression *make_bias(case_run *run)
-{
-    hal_ir_builder *b = expression_begin(run);
-    hal_ir_value x = hal_ir_input(b, 0, HAL_TYPE_F32);
-    for (uint32_t i = 1; i < 4; i++) {
-        hal_ir_input(b, i, HAL_TYPE_U32);
-    }
-    hal_ir_output(b, 0, hal_ir_add(b, x, hal_ir_input(b, 4, HAL_TYPE_F32)));
-    return expression_finish(run, b);
-}
-
 /* Claims what the device has to store. */
 static void claim_types(case_run *run, const quantised_case *c)
 {
@@ -214,7 +203,7 @@ static void run_quantised(case_run *run, const void *parameters)
     const ops_gemm_options options = {.size = sizeof options,
                                       .alpha = c->alpha,
                                       .beta = c->beta,
-                                      .epilogue = c->has_bias ? make_bias(run) : NULL,
+                                      .epilogue = c->has_bias ? expression_add_input(run) : NULL,
                                       .inputs = &made.bias.tensor,
                                       .input_count = c->has_bias ? 1 : 0};
     case_ok(run,

@@ -228,7 +228,7 @@ HAL_API hal_ir_value hal_ir_input(hal_ir_builder *builder, uint32_t number, hal_
 HAL_API void hal_ir_output(hal_ir_builder *builder, uint32_t number, hal_ir_value value);
 
 /* Copies a fragment's operations to where the builder stands: inputs are replaced by `inputs`
- * (types as declared), the values of its outputs are written to `outputs`, another array.
+ * (types as declared), the values of its outputs are written to `outputs`, which may be `inputs`.
  * Threads: the builder's. Errors: sticky, INVALID_ARGUMENT for counts or types that differ. */
 HAL_API void hal_ir_splice(hal_ir_builder *builder, const hal_ir_kernel *fragment,
                            const hal_ir_value *inputs, uint32_t input_count,

@@ -10,8 +10,7 @@
 
 /* An operation of `count` operands. */
 static hal_ir_value append_operation(hal_ir_builder *builder, uint32_t opcode, uint32_t count,
-                                     hal_ir_value x, hal_ir_value y, hal_ir_value z,
-                                     uint32_t flags)
+                                     hal_ir_value x, hal_ir_value y, hal_ir_value z, uint32_t flags)
 {
     if (!hal_ir_builder_is_usable(builder)) {
         return NONE;
@@ -233,9 +232,9 @@ hal_ir_value hal_ir_atomic(hal_ir_builder *builder, uint32_t kind, hal_ir_memory
     return hal_ir_append(builder, record);
 }
 
-void hal_ir_async_copy(hal_ir_builder *builder, hal_ir_memory_id shared,
-                       hal_ir_value shared_index, hal_ir_memory_id binding,
-                       hal_ir_value binding_index, uint32_t width, hal_ir_value guard)
+void hal_ir_async_copy(hal_ir_builder *builder, hal_ir_memory_id shared, hal_ir_value shared_index,
+                       hal_ir_memory_id binding, hal_ir_value binding_index, uint32_t width,
+                       hal_ir_value guard)
 {
     if (memory_is_declared(builder, shared, "async_copy") &&
         memory_is_declared(builder, binding, "async_copy")) {
@@ -328,14 +327,19 @@ hal_ir_value hal_ir_matrix_multiply(hal_ir_builder *builder, hal_type type, hal_
     return hal_ir_append(builder, record);
 }
 
+static void outputs_clear(hal_ir_value *outputs, uint32_t count)
+{
+    for (uint32_t i = 0; outputs && i < count; i++) {
+        outputs[i] = NONE;
+    }
+}
+
 void hal_ir_splice(hal_ir_builder *builder, const hal_ir_kernel *fragment,
                    const hal_ir_value *inputs, uint32_t input_count, hal_ir_value *outputs,
                    uint32_t output_count)
 {
-    for (uint32_t i = 0; outputs && i < output_count; i++) {
-        outputs[i] = NONE;
-    }
     if (!hal_ir_builder_is_usable(builder)) {
+        outputs_clear(outputs, output_count);
         return;
     }
     if (!fragment || !(fragment->flags & HAL_IR_FRAGMENT) || fragment->input_count != input_count ||
@@ -346,22 +350,26 @@ void hal_ir_splice(hal_ir_builder *builder, const hal_ir_kernel *fragment,
                             "and %u",
                             input_count, output_count, !fragment ? 0 : fragment->input_count,
                             !fragment ? 0 : fragment->output_count);
+        outputs_clear(outputs, output_count);
         return;
     }
     hal_ir_value *values = malloc((fragment->record_count + 1) * sizeof *values);
     if (!values) {
         hal_ir_builder_fail(builder, HAL_ERROR_OUT_OF_MEMORY, "splice: no host memory");
+        outputs_clear(outputs, output_count);
         return;
     }
-    for (uint32_t i = 0; i < fragment->record_count; i++) {
+    bool is_whole = true;
+    for (uint32_t i = 0; i < fragment->record_count && is_whole; i++) {
+        if (fragment->records[i].opcode != HAL_IR_OUTPUT) {
+            values[i] = splice_record(builder, fragment, i, values, inputs);
+            is_whole = values[i] != NONE;
+        }
+    }
+    for (uint32_t i = 0; i < fragment->record_count; i++) { /* the inputs are read */
         const hal_ir_record *record = &fragment->records[i];
         if (record->opcode == HAL_IR_OUTPUT) {
-            outputs[record->aux] = values[record->a];
-            continue;
-        }
-        values[i] = splice_record(builder, fragment, i, values, inputs);
-        if (values[i] == NONE) {
-            break;
+            outputs[record->aux] = is_whole ? values[record->a] : NONE;
         }
     }
     free(values);

@@ -4,8 +4,8 @@
 #include "instrument.h"
 
 /* What is compared: index + added < min(max(count, less) - less, most), without signs. The sum
- * wraps: an element before the first one, or beyond what the index can name, becomes one from
- * `most` on, which is 0 where there is none. */
+ * wraps: an element before the first one, or beyond what the index can name, becomes at
+ * least `most`; 0 stands for no limit. */
 typedef struct index_rule {
     uint64_t added, less, most;
 } index_rule;

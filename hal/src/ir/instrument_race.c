@@ -115,8 +115,8 @@ static hal_ir_value word_is_of_other(hal_ir_instrumentation *s, const shared_acc
                       hal_ir_ne(b, item, access->item));
 }
 
-/* Whether an access after that of the word is a race: a read after another one's write; a write
- * after any access in the interval but one of its own, which SEVERAL is not. */
+/* Whether an access after that of the word is a race: a read after a write of another work-item; a
+ * write after any access of another one in the interval, of which SEVERAL always has one. */
 static hal_ir_value word_conflicts(hal_ir_instrumentation *s, const shared_access *access,
                                    hal_ir_value word)
 {

@@ -174,16 +174,28 @@ static const ops_array *node_find_anchor(const ops_array *node)
     return anchor;
 }
 
+static uint64_t view_bytes(const ops_array *x)
+{
+    return (uint64_t)ops_tensor_get_element_count(&x->view) * hal_type_size(x->view.type);
+}
+
 /* Whether memory of some size ends with an array's only use. */
 static bool array_ends_with_use(const ops_array *x)
 {
-    const uint64_t bytes =
-        (uint64_t)ops_tensor_get_element_count(&x->view) * hal_type_size(x->view.type);
-    bool ends = bytes >= OPS_HELD_BYTES && x->references == 0 && x->uses == 1;
+    bool ends = view_bytes(x) >= OPS_HELD_BYTES && x->references == 0 && x->uses == 1;
     for (; ends && ops_node_is_view(x); x = x->operands[0]) {
         ends = x->operands[0]->references == 0 && x->operands[0]->uses == 1;
     }
     return ends && (x->state == OPS_NODE_DEFERRED || !hal_buffer_is_shared(x->view.buffer));
+}
+
+static bool has_large_operand(const ops_array *node)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < node->operand_count && !has; i++) {
+        has = view_bytes(ops_node_operands(node)[i]) >= OPS_HELD_BYTES;
+    }
+    return has;
 }
 
 static bool node_holds_memory(const ops_array *node)
@@ -201,6 +213,10 @@ static bool node_holds_memory(const ops_array *node)
  * would keep the activations and gradients of all layers. */
 static void arrays_add_waiting(ops_arrays *arrays, ops_array *node)
 {
+    /* Programs without large operands list nothing. */
+    if (arrays->waiting_count == 0 && !(node_is_anchor(node) && has_large_operand(node))) {
+        return;
+    }
     if (arrays->is_recording || !node_find_anchor(node)) {
         return;
     }
@@ -303,9 +319,8 @@ ops_array *ops_defer(const char *function, ops_operation operation, uint32_t ope
     if (operation == OPS_OPERATION_ATTENTION) {
         node->scale = result->scale;
     }
-    const bool has_groups =
-        operation == OPS_OPERATION_MATMUL && operation_function & OPS_MATMUL_GROUPED;
-    if ((has_groups || (operation >= OPS_OPERATION_UNFOLD && operation <= OPS_OPERATION_UPDATE)) &&
+    if ((ops_node_is_grouped(node) ||
+         (operation >= OPS_OPERATION_UNFOLD && operation <= OPS_OPERATION_UPDATE)) &&
         node_copy_form(function, result, node)) {
         ops_node_release(node);
         return NULL;

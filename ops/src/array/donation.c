@@ -1,8 +1,7 @@
 /* Donation, see donation.h. */
 #include "donation.h"
 
-/* Whether no node of the cluster remains deferred: one that is not stored has no other use. */
-static bool cluster_ends(const ops_fusion_cluster *cluster)
+bool ops_donation_is_possible(const ops_fusion_cluster *cluster)
 {
     uint64_t stored = 0; /* one bit per node */
     for (uint32_t i = 0; i < cluster->output_count; i++) {
@@ -24,7 +23,7 @@ bool ops_donation_is_free(const ops_fusion_cluster *cluster, uint32_t leaf, uint
            x->uses == cluster->leaf_uses[leaf] && x->operation != OPS_OPERATION_CONSTANT &&
            x->operation != OPS_OPERATION_PREPARED && !x->in_host_memory &&
            x->view.type == y->view.type && ops_node_has_shape_of(x, y) &&
-           ops_same_strides(&x->view, &y->view) && cluster_ends(cluster);
+           ops_same_strides(&x->view, &y->view);
 }
 
 uint32_t ops_donation_find(const ops_fusion_cluster *cluster, uint32_t output, uint32_t taken)
@@ -33,7 +32,8 @@ uint32_t ops_donation_find(const ops_fusion_cluster *cluster, uint32_t output, u
     const uint64_t bytes =
         (uint64_t)ops_tensor_get_element_count(&y->view) * hal_type_size(y->view.type);
     uint32_t leaf = 0;
-    if (bytes < OPS_DONATION_BYTES || y->owner->is_recording || ops_node_is_placed(y)) {
+    if (bytes < OPS_DONATION_BYTES || y->owner->is_recording || ops_node_is_placed(y) ||
+        !ops_donation_is_possible(cluster)) {
         return cluster->leaf_count;
     }
     for (; leaf < cluster->leaf_count; leaf++) {

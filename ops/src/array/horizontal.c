@@ -152,9 +152,10 @@ static bool member_describe(member *m, const ops_fusion_plan *plan, form_key *f)
 /* Chooses leaves in shared buffers whose elements the outputs can take. */
 static void member_choose_donors(member *m, const ops_fusion_cluster *cluster)
 {
+    const bool is_possible = ops_donation_is_possible(cluster);
     uint32_t taken = 0;
     for (uint32_t i = 0; i < cluster->output_count; i++) {
-        uint32_t leaf = 0;
+        uint32_t leaf = is_possible ? 0 : cluster->leaf_count;
         while (leaf < cluster->leaf_count &&
                ((taken >> leaf & 1) || !cluster->leaves[leaf]->shares_buffer ||
                 !ops_donation_is_free(cluster, leaf, i))) {

@@ -28,8 +28,7 @@ const ops_gemm_prepared *ops_matmul_prepared(const ops_array *matmul)
 {
     const ops_array *b = matmul->operands[1];
     const uint32_t precision = matmul->function & ((1u << PRECISION_BITS) - 1);
-    const bool is_grouped = (matmul->function & OPS_MATMUL_GROUPED) != 0; /* has no sums */
-    return !is_grouped && precision == HAL_GEMM_NORMWISE &&
+    return !ops_node_is_grouped(matmul) && precision == HAL_GEMM_NORMWISE &&
                    b->operation == OPS_OPERATION_PREPARED &&
                    ops_gemm_prepared_get_levels(b->prepared) > 0
                ? b->prepared
@@ -38,7 +37,7 @@ const ops_gemm_prepared *ops_matmul_prepared(const ops_array *matmul)
 
 bool ops_matmul_may_take_sums(const ops_array *node)
 {
-    return node->operation == OPS_OPERATION_MATMUL && !(node->function & OPS_MATMUL_GROUPED) &&
+    return node->operation == OPS_OPERATION_MATMUL && !ops_node_is_grouped(node) &&
            ops_matmul_options(node).precision == HAL_GEMM_NORMWISE &&
            (ops_matmul_prepared(node) || !node->owner->context->tuning->gemm.has_levels_inside);
 }

@@ -30,7 +30,7 @@ static hal_status product_record(const ops_fusion_plan *plan, const ops_gemm_opt
                                  const ops_tensor *a, const ops_tensor *b, const ops_tensor *y)
 {
     const ops_array *anchor = plan->anchor;
-    if (!(anchor->function & OPS_MATMUL_GROUPED)) {
+    if (!ops_node_is_grouped(anchor)) {
         return ops_gemm(plan->context, options, a, b, y);
     }
     const ops_grouped_form *groups = anchor->form;
@@ -47,7 +47,7 @@ static bool epilogue_changes_product(const ops_fusion_plan *plan, const ops_gemm
     const ops_tensor *a = &plan->inputs[0]->view, *b = &plan->inputs[1]->view;
     ops_gemm_options plain = *options;
     ops_tensor product = plan->anchor->view;
-    if (options->epilogue && plan->anchor->function & OPS_MATMUL_GROUPED) {
+    if (options->epilogue && ops_node_is_grouped(plan->anchor)) {
         const ops_grouped_form *groups = plan->anchor->form;
         return ops_gemm_grouped_is_apart(plan->context, plan->anchor->operand_count > 2,
                                          groups->count > 0);
@@ -126,7 +126,7 @@ hal_status ops_matmul_record(const ops_fusion_plan *plan, const ops_expression *
     options.inputs = inputs;
     options.input_count = plan->input_count - plan->epilogue_first;
     y.buffer = stored ? buffers[0] : NULL;
-    if (plan->anchor->form && !(plan->anchor->function & OPS_MATMUL_GROUPED)) {
+    if (plan->anchor->form && !ops_node_is_grouped(plan->anchor)) {
         return record_quantised(plan, &options, &y);
     }
     if (plan->writes) {

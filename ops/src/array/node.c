@@ -452,7 +452,7 @@ void ops_node_set_view(ops_array *node, const ops_tensor *view)
 
 uint32_t ops_node_form_bytes(const ops_array *node)
 {
-    if (node->operation == OPS_OPERATION_MATMUL && node->function & OPS_MATMUL_GROUPED) {
+    if (ops_node_is_grouped(node)) {
         const ops_grouped_form *groups = node->form;
         return (uint32_t)(sizeof *groups + (size_t)groups->count * sizeof *groups->offsets);
     }

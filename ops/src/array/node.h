@@ -400,6 +400,11 @@ static inline bool ops_node_is_elementwise(const ops_array *node)
            node->operation <= OPS_OPERATION_CAST;
 }
 
+static inline bool ops_node_is_grouped(const ops_array *node)
+{
+    return node->operation == OPS_OPERATION_MATMUL && node->function & OPS_MATMUL_GROUPED;
+}
+
 /* Bytes of the form of a node that has one; its padding is zeros. */
 uint32_t ops_node_form_bytes(const ops_array *node);
 

@@ -23,8 +23,8 @@ ops_array *ops_convolution_implicit(const ops_convolution_form *form, ops_array 
                                     ops_array *bias);
 
 /* Of a transposed convolution with steps, whose form has the steps and padding of the convolution
- * that it is the gradient of: whether it is computed by phases (see convolution_phases.c), of which
- * it may have so many, and its result, of turned weights. */
+ * that it is the gradient of: whether it is computed by phases (see convolution_phases.c), at most
+ * these numbers of them, and its result, of turned weights. */
 #define OPS_CONVOLUTION_PHASES 8
 #define OPS_CONVOLUTION_COPIED_PHASES 64
 bool ops_convolution_has_phases(const ops_convolution_form *form, bool is_implicit, bool has_bias);

@@ -13,7 +13,7 @@ hal_status ops_gemm_check_options(const ops_gemm_options *options);
 hal_status ops_gemm_check_matrices(const ops_context *context, const ops_gemm_options *options,
                                    const ops_tensor *a, const ops_tensor *b, const ops_tensor *c);
 
-/* Of a product of so many groups at most: a tile has at most 2^10 rows, and rows of tiles are
+/* The most groups of a product: a tile has at most 2^10 rows, and rows of tiles are
  * counted in 32 bits. */
 #define OPS_GEMM_MAX_GROUPS (1u << 20)
 

@@ -27,7 +27,7 @@ static hal_ir_value first_tile(groups_emitter *g, hal_ir_value number, hal_ir_va
     return hal_ir_add(b, hal_ir_div(b, offset, g->block), number);
 }
 
-/* The last group whose first tile is not after `tile`; 0 where there is none. */
+/* The last group whose first tile is `tile` or before it; 0 if there is none. */
 static hal_ir_value group_search(groups_emitter *g, hal_ir_value tile, hal_ir_value steps)
 {
     hal_ir_builder *b = g->e->b;

@@ -171,8 +171,8 @@ static void emit_line_of_x(hal_ir_builder *b, const ops_element_iter *iter,
     }
 }
 
-/* The products of each result are added in the order of its window, whatever results are beside
- * it. */
+/* The products of a result are added in the order of its window, so that its bits do not depend on
+ * the other results of the work-item. */
 static void emit_sums(hal_ir_builder *b, const ops_element_iter *iter, const ops_index_body *body,
                       window_sums *sums)
 {
@@ -219,8 +219,7 @@ static void emit_depthwise(hal_ir_builder *b, const ops_element_iter *iter, cons
         hal_ir_value sum = sums.sum[r];
         sum = bias == HAL_IR_NONE ? sum : hal_ir_add(b, sum, bias);
         if (call->activation) {
-            const hal_ir_value before = sum;
-            hal_ir_splice(b, call->activation->fragment, &before, 1, &sum, 1);
+            hal_ir_splice(b, call->activation->fragment, &sum, 1, &sum, 1);
         }
         hal_ir_store_wide(b, t->slots[VIEW_Y], iter->index[VIEW_Y], (int32_t)r * call->form.y_step,
                           iter->guard, sum);

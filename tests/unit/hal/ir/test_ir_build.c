@@ -79,7 +79,7 @@ TEST(constants_and_ids_are_made_once_at_the_front)
     assert_int_equal(one, hal_ir_f32(b, 1.0f));
     assert_int_equal(i, hal_ir_id(b, HAL_IR_LOCAL_ID, 0));
     assert_int_not_equal(i, hal_ir_id(b, HAL_IR_LOCAL_ID, 1));
-    hal_ir_store(b, y, i, one); /* made inside of the if, and seen here */
+    hal_ir_store(b, y, i, one);                           /* made inside of the if, and seen here */
     assert_int_not_equal(hal_ir_u32(b, 0x3f800000), one); /* same bits, other type */
     hal_ir_kernel *k = ir_finish(b);
     assert_int_equal(ir_count(k, HAL_IR_CONSTANT), 3);
@@ -222,7 +222,7 @@ static scene scene_begin(void)
         statement;                        \
         refused(s.b, status, words);      \
     } while (0)
-#define BAD_TYPE(words, statement)     REFUSED(HAL_ERROR_INVALID_IR, words, statement)
+#define BAD_TYPE(words, statement) REFUSED(HAL_ERROR_INVALID_IR, words, statement)
 #define BAD_ARGUMENT(words, statement) REFUSED(HAL_ERROR_INVALID_ARGUMENT, words, statement)
 
 TEST(types_that_do_not_fit_are_refused)
@@ -378,9 +378,12 @@ TEST(fragments_splice_into_kernels)
     hal_ir_splice(b, fragment, in, 2, out, 2);
     assert_int_equal(hal_ir_type_of(b, out[0]), HAL_TYPE_F32);
     assert_int_not_equal(out[0], out[1]);
+    hal_ir_splice(b, fragment, out, 2, out, 2); /* one array for both */
+    assert_int_equal(hal_ir_type_of(b, out[0]), HAL_TYPE_F32);
+    assert_int_not_equal(out[0], out[1]);
     hal_ir_kernel *k = ir_finish(b);
-    assert_int_equal(ir_count(k, HAL_IR_MAX), 1);
-    assert_int_equal(ir_count(k, HAL_IR_ADD), 1);
+    assert_int_equal(ir_count(k, HAL_IR_MAX), 2);
+    assert_int_equal(ir_count(k, HAL_IR_ADD), 2);
     hal_ir_kernel_destroy(k);
 
     b = ir_kernel_begin();
