@@ -299,6 +299,31 @@ hal_status ops_check_short_axis(const char *function, int32_t axis, const ops_ar
     return status;
 }
 
+/* What nodes have that are not elementwise. */
+static hal_status node_complete_anchor(const char *function, ops_array *node,
+                                       const ops_result *result)
+{
+    ops_arrays *arrays = node->owner;
+    const uint32_t operation = node->operation;
+    if (operation == OPS_OPERATION_ATTENTION) {
+        node->scale = result->scale;
+    }
+    if (ops_node_is_grouped(node) ||
+        (operation >= OPS_OPERATION_UNFOLD && operation <= OPS_OPERATION_UPDATE)) {
+        HAL_TRY(node_copy_form(function, result, node));
+    }
+    if (operation >= OPS_OPERATION_SOFTMAX && operation <= OPS_OPERATION_UPDATE &&
+        !(operation == OPS_OPERATION_CONCATENATE && node->function == OPS_CONCATENATE_PARTS)) {
+        for (uint32_t i = 0; i < node->operand_count; i++) {
+            ops_node_operands(node)[i]->needs_memory = 1;
+        }
+    }
+    if (operation == OPS_OPERATION_REDUCE) {
+        arrays->reductions[arrays->reduction_count++ % OPS_RECENT_REDUCTIONS] = node;
+    }
+    return HAL_OK;
+}
+
 ops_array *ops_defer(const char *function, ops_operation operation, uint32_t operation_function,
                      ops_array *const *operands, uint32_t count, const ops_result *result)
 {
@@ -316,30 +341,18 @@ ops_array *ops_defer(const char *function, ops_operation operation, uint32_t ope
     if (!node) {
         return NULL;
     }
-    if (operation == OPS_OPERATION_ATTENTION) {
-        node->scale = result->scale;
-    }
-    if ((ops_node_is_grouped(node) ||
-         (operation >= OPS_OPERATION_UNFOLD && operation <= OPS_OPERATION_UPDATE)) &&
-        node_copy_form(function, result, node)) {
+    if (operation >= OPS_OPERATION_REDUCE && node_complete_anchor(function, node, result)) {
         ops_node_release(node);
         return NULL;
-    }
-    if (operation >= OPS_OPERATION_SOFTMAX && operation <= OPS_OPERATION_UPDATE &&
-        !(operation == OPS_OPERATION_CONCATENATE && operation_function == OPS_CONCATENATE_PARTS)) {
-        for (uint32_t i = 0; i < count; i++) {
-            operands[i]->needs_memory = 1;
-        }
-    }
-    if (operation == OPS_OPERATION_REDUCE) {
-        arrays->reductions[arrays->reduction_count++ % OPS_RECENT_REDUCTIONS] = node;
     }
     hal_status status = HAL_OK;
     if (!arrays->fusion) {
         arrays->why = "fusion is off";
         status = ops_execute(&node, 1);
     } else {
-        arrays_add_waiting(arrays, node);
+        if (operation >= OPS_OPERATION_REDUCE || arrays->waiting_count > 0) {
+            arrays_add_waiting(arrays, node);
+        }
         if (node_is_beyond_cluster(node) || node->depth > OPS_DEFERRED_DEPTH) {
             status = node_limit_cluster(node);
         }
