@@ -412,7 +412,11 @@ static void work_that_waits_fails_no_other_call(void **state)
         assert_non_null(others[i]);
     }
     assert_int_equal(atomic_load(&mock->fail_in[MOCK_KERNEL]), 0); /* it was tried */
-    assert_int_equal(ops_array_read(waits, sizeof sum, &sum), HAL_OK);
+    const hal_status first = ops_array_read(waits, sizeof sum, &sum);
+    if (first != HAL_OK) { /* its kernel was compiled by a thread, whose failure this flush tells */
+        has_said_why(first);
+        assert_int_equal(ops_array_read(waits, sizeof sum, &sum), HAL_OK);
+    }
     assert_true(sum == 0);
     assert_int_equal(ops_array_read(others[OTHERS - 1], sizeof sum, &sum), HAL_OK);
     assert_true(sum == 10);
