@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { GROUPS = 4, FINDINGS = 4, TEXT_BYTES = 4096, LINE_BYTES = 1024 };
+enum { GROUPS = 4, FINDINGS = 4, LINE_BYTES = 1024 };
 
 /* The findings of one dispatch. The layer logs on the thread that submits. */
 typedef struct heard {
@@ -31,19 +31,12 @@ static void hear_finding(void *user, hal_log_level level, const char *message)
     }
 }
 
-/* The kernel's text with @ replaced. */
 static hal_kernel *planted_kernel(case_run *run, const sanitize_fault *fault, const char *part)
 {
-    char text[TEXT_BYTES];
-    const char *at = strchr(fault->text, '@');
-    const int before = at ? (int)(at - fault->text) : (int)strlen(fault->text);
-    char name[64];
-    snprintf(name, sizeof name, "%s", fault->name);
-    *strchr(name, '/') = '_';
-    snprintf(text, sizeof text, "kernel %s\n%s%.*s%s%s", name, sanitize_head, before, fault->text,
-             at ? part : "", at ? at + 1 : "");
+    char text[SANITIZE_TEXT_BYTES];
     hal_ir_kernel *ir = NULL;
     hal_kernel *kernel = NULL;
+    sanitize_fault_text(fault, part, text);
     case_ok(run, hal_ir_parse(text, strlen(text), &ir), "hal_ir_parse");
     const hal_status status = hal_kernel_create(run->device, ir, &kernel);
     hal_ir_kernel_destroy(ir);

@@ -1,12 +1,15 @@
 /* sanitize_faults.c: the table of planted faults. */
 #include "ir/sanitize_faults.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* Bindings x (f32, read), y (f32, written) and z (u32, both), which hold 1.0 and 1; the work-item
  * is %l of group %g and %i of all. */
-const char sanitize_head[] = "group 64 1 1\n"
-                             "binding x f32 read\n"
-                             "binding y f32 write\n"
-                             "binding z u32 read_write\n";
+static const char head[] = "group 64 1 1\n"
+                           "binding x f32 read\n"
+                           "binding y f32 write\n"
+                           "binding z u32 read_write\n";
 
 #define IDS                    \
     "%l = local_id u32 x\n"    \
@@ -584,3 +587,15 @@ const sanitize_fault sanitize_faults[] = {
                "binding \"z\" of 256 elements, index ", "256 times"}},
 };
 const size_t sanitize_fault_count = sizeof sanitize_faults / sizeof *sanitize_faults;
+
+void sanitize_fault_text(const sanitize_fault *fault, const char *part,
+                         char text[static SANITIZE_TEXT_BYTES])
+{
+    const char *at = strchr(fault->text, '@');
+    const int before = at ? (int)(at - fault->text) : (int)strlen(fault->text);
+    char name[64];
+    snprintf(name, sizeof name, "%s", fault->name);
+    *strchr(name, '/') = '_';
+    snprintf(text, SANITIZE_TEXT_BYTES, "kernel %s\n%s%.*s%s%s", name, head, before, fault->text,
+             at ? part : "", at ? at + 1 : "");
+}

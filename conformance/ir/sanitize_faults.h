@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SANITIZE_BINDINGS = 3, SANITIZE_WORDS = 4 };
+enum { SANITIZE_BINDINGS = 3, SANITIZE_WORDS = 4, SANITIZE_TEXT_BYTES = 4096 };
 
 /* A kernel as text in which @ stands for `wrong` or `right`. It is dispatched over 4 groups of 64
  * work-items; a binding has 256 elements unless `bytes` says otherwise. */
@@ -24,7 +24,8 @@ typedef struct sanitize_fault {
 extern const sanitize_fault sanitize_faults[];
 extern const size_t sanitize_fault_count;
 
-/* Text that comes before each kernel's. */
-extern const char sanitize_head[];
+/* The whole text of the kernel, with `part` (the fault's `wrong` or `right`) in place of @. */
+void sanitize_fault_text(const sanitize_fault *fault, const char *part,
+                         char text[static SANITIZE_TEXT_BYTES]);
 
 #endif
