@@ -167,8 +167,9 @@ static bool leader_is_near(const jit_state *jit, const cpu_draft *draft, jit_acc
     for (uint32_t k = 0; k < 3; k++) {
         near = near && x->factor[k] == y->factor[k] && is_written_once(jit, x->factor[k]);
     }
-    return near && (form == JIT_ACCESS_ROWS || (x_guard == y_guard && x_is_chosen == y_is_chosen &&
-                                                is_written_once(jit, x_guard)));
+    const bool has_mask = form == JIT_ACCESS_ROWS || form == JIT_ACCESS_ROWS_APART;
+    return near && (has_mask || (x_guard == y_guard && x_is_chosen == y_is_chosen &&
+                                 is_written_once(jit, x_guard)));
 }
 
 void jit_leader_set(jit_state *jit, const cpu_draft *draft, jit_access_form form, bool is_view,
@@ -254,6 +255,9 @@ jit_access_form jit_access_form_of(const jit_state *jit, const cpu_draft *draft)
         const bool has_mask = access->guard == CPU_NONE || size >= jit->target->mask_from;
         return has_mask ? JIT_ACCESS_ROWS : otherwise;
     }
+    if (size == 4 && !draft->stores && jit_apart_of(jit, access) > 1) {
+        return JIT_ACCESS_ROWS_APART;
+    }
     return name_is(jit, access->factor[0], 0) && size > 1 ? JIT_ACCESS_ROW_ELEMENT
                                                           : JIT_ACCESS_NONE;
 }
@@ -272,7 +276,7 @@ bool jit_guard_is_in_loop(const jit_state *jit, const cpu_access *access, jit_ac
                           bool loads)
 {
     return access->guard != CPU_NONE &&
-           (form == JIT_ACCESS_ROWS ||
+           (form == JIT_ACCESS_ROWS || form == JIT_ACCESS_ROWS_APART ||
             (form == JIT_ACCESS_ROW_ELEMENT && (loads || (jit->facts.of_rows[access->guard] &&
                                                           is_written_once(jit, access->guard)))));
 }
@@ -283,7 +287,8 @@ void jit_rows_emit(jit_state *jit, const cpu_draft *draft, jit_access_form form,
     const cpu_step *step = jit_step_of(jit, draft);
     const cpu_access *access = step->access, *names = &jit->lower->accesses[draft->access];
     const uint32_t shift = shift_of(access->type);
-    const uint32_t row = form == JIT_ACCESS_ROWS ? jit->lower->program->place[0] : 0;
+    const uint32_t apart = form == JIT_ACCESS_ROW_ELEMENT ? 0 : jit_apart_of(jit, names);
+    const uint32_t row = apart * jit->lower->program->place[0];
     const int64_t offset = (int64_t)access->offset * (int64_t)hal_type_size(access->type);
     x86_code *code = &jit->code;
     jit_slow *slow = jit_slow_add(jit);
@@ -293,6 +298,7 @@ void jit_rows_emit(jit_state *jit, const cpu_draft *draft, jit_access_form form,
     slow->draft = calls ? draft : NULL;
     slow->pointer = pointer;
     jit->open.pointer_forms[pointer] = form;
+    jit->open.pointer_apart[pointer] = (uint8_t)apart;
     const uint32_t otherwise = slow->label, back = slow->back;
     mask_require_full(jit, step->mask, otherwise);
     if (!jit_guard_is_in_loop(jit, names, form, calls)) {

@@ -5,6 +5,7 @@
 
 #include "jit/emission/access.h"
 #include "jit/emission/ahead.h"
+#include "jit/emission/apart.h"
 #include "jit/registers/slow.h"
 #include "jit/emission/emit.h"
 #include "jit/emission/indexed.h"
@@ -333,6 +334,7 @@ uint32_t jit_loads_count(const jit_state *jit, const jit_program *program, uint3
     uint32_t count = 1;
     while (count < most && first + count < program->node_count &&
            jit_is_vector_load(program, first) && jit_is_vector_load(program, first + count) &&
+           jit->open.pointer_forms[node->aux] != JIT_ACCESS_ROWS_APART &&
            node[count].aux == node->aux && node[count].a[0] == node->a[0] &&
            node[count].type == node->type && node[count].part == node->part) {
         count++;
@@ -346,6 +348,7 @@ void jit_loads_emit(jit_state *jit, const jit_node *nodes, uint32_t count)
     const uint32_t elsewhere = x86_label(code), none = x86_label(code), after = x86_label(code);
     const bool is_guarded = nodes->a[0] != JIT_NONE;
     const bool is_element = jit->open.pointer_forms[nodes->aux] == JIT_ACCESS_ROW_ELEMENT;
+    const bool is_apart = jit->open.pointer_forms[nodes->aux] == JIT_ACCESS_ROWS_APART;
     const uint32_t guard = is_guarded ? jit_use(jit, nodes, 0) : 0;
     const hal_type type = nodes->type;
     uint32_t d[JIT_VECTORS];
@@ -360,6 +363,10 @@ void jit_loads_emit(jit_state *jit, const jit_node *nodes, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         x86_operand from = place;
         from.disp += nodes[i].distance;
+        if (is_apart) {
+            jit_apart_load(jit, jit->open.pointer_apart[nodes->aux], d[i], from, mask);
+            continue;
+        }
         if (!is_element) {
             jit_memory_load(jit, type, d[i], from, mask);
             continue;
@@ -385,6 +392,28 @@ void jit_loads_emit(jit_state *jit, const jit_node *nodes, uint32_t count)
     }
 }
 
+/* Whether JIT_SCRATCH has the address of an earlier uniform load, which this one follows with
+ * nothing between; the distance from there in bytes. Else this one becomes the first. */
+static bool element_follows(jit_state *jit, const jit_node *node, int32_t *distance)
+{
+    const cpu_access *x = &jit->lower->accesses[node->aux];
+    const uint32_t at = (uint32_t)(node - jit->loop.program->nodes);
+    const bool is_next = at > 0 && jit->loop.element_end == at && node->a[0] == JIT_NONE;
+    jit->loop.element_end = node->a[0] == JIT_NONE ? at + 1 : 0;
+    if (is_next) {
+        const cpu_access *y = &jit->lower->accesses[jit->loop.element_access];
+        const int64_t apart = ((int64_t)x->offset - y->offset) * (int64_t)hal_type_size(x->type);
+        *distance = (int32_t)apart;
+        if (x->memory == y->memory && x->type == y->type && x->base == y->base &&
+            x->index_type == y->index_type && apart == *distance) {
+            return true;
+        }
+    }
+    *distance = 0;
+    jit->loop.element_access = node->aux;
+    return false;
+}
+
 /* The element of a uniform load to all lanes. */
 static void emit_element(jit_state *jit, const jit_node *node)
 {
@@ -396,8 +425,11 @@ static void emit_element(jit_state *jit, const jit_node *node)
         emit(jit, X86_PXORD, value, d, d, x86_register(d));
         jump_if_masked(jit, node, 0, guard, after);
     }
-    jit_uniform_emit(jit, &jit->lower->accesses[node->aux]);
-    element_broadcast(jit, node->type, d, x86_memory(JIT_SCRATCH, 0));
+    int32_t distance;
+    if (!element_follows(jit, node, &distance)) {
+        jit_uniform_emit(jit, &jit->lower->accesses[node->aux]);
+    }
+    element_broadcast(jit, node->type, d, x86_memory(JIT_SCRATCH, distance));
     x86_bind(&jit->code, after);
 }
 

@@ -97,12 +97,10 @@ static void pool_put(x86_code *code, uint32_t word, uint32_t next)
     }
 }
 
-x86_operand x86_constant(x86_code *code, uint64_t bits, uint32_t bytes)
+x86_operand x86_words(x86_code *code, const uint32_t *value, uint32_t words)
 {
-    const uint32_t low = (uint32_t)bits, high = bytes == 4 ? low : (uint32_t)(bits >> 32);
-    const uint32_t value[X86_VEX_WORDS] = {low, high, low, high, low, high, low, high};
-    const uint32_t words = code->vex ? (uint32_t)X86_VEX_WORDS : bytes / 4;
-    uint32_t *head = &code->pool_heads[kit_mix((uint64_t)high << 32 | low) >> 54];
+    const uint64_t first = value[0] | (uint64_t)value[words > 1] << 32;
+    uint32_t *head = &code->pool_heads[kit_mix(first) >> 54];
     uint32_t at = pool_find(code, *head, value, words);
     if (at == UINT32_MAX) {
         at = code->pool_count;
@@ -111,7 +109,14 @@ x86_operand x86_constant(x86_code *code, uint64_t bits, uint32_t bytes)
         }
         *head = code->failed ? *head : at + 1;
     }
-    x86_operand operand = x86_memory(X86_POOL, (int32_t)(4 * at));
+    return x86_memory(X86_POOL, (int32_t)(4 * at));
+}
+
+x86_operand x86_constant(x86_code *code, uint64_t bits, uint32_t bytes)
+{
+    const uint32_t low = (uint32_t)bits, high = bytes == 4 ? low : (uint32_t)(bits >> 32);
+    const uint32_t value[X86_VEX_WORDS] = {low, high, low, high, low, high, low, high};
+    x86_operand operand = x86_words(code, value, code->vex ? (uint32_t)X86_VEX_WORDS : bytes / 4);
     operand.broadcast = true;
     return operand;
 }

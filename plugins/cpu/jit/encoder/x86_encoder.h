@@ -167,6 +167,7 @@ enum { X86_VEX_NO, X86_VEX_W0, X86_VEX_W1, X86_VEX_V0 };
     X(PSHUFD, 1, 1, 0, 0x70, -1, FULL, 1, W0)           \
     X(PERMQ, 3, 1, 1, 0x00, -1, FULL, 1, W1)            \
     X(SHUFI64X2, 3, 1, 1, 0x43, -1, FULL, 1, NO)        \
+    X(PERMI2D, 2, 1, 0, 0x76, -1, FULL, 0, NO)          \
     X(PMOVSXDQ, 2, 1, 0, 0x25, -1, HALF, 0, W0)         \
     X(PMOVZXDQ, 2, 1, 0, 0x35, -1, HALF, 0, W0)         \
     X(PMOVQD, 2, 2, 0, 0x35, -1, HALF, 0, NO)           \
@@ -301,6 +302,8 @@ static inline x86_operand x86_memory(uint32_t base, int32_t disp)
                          .disp = disp};
 }
 
+/* Words of 4 bytes in the pool, such as a vector. */
+x86_operand x86_words(x86_code *code, const uint32_t *value, uint32_t words);
 /* A constant in the pool, of 4 or 8 bytes: an element that is broadcast, or with VEX a vector of
  * equal elements. Equal ones share a place. */
 x86_operand x86_constant(x86_code *code, uint64_t bits, uint32_t bytes);

@@ -10,6 +10,21 @@ x86_form jit_form(const jit_state *jit, hal_type type)
     return (x86_form){.length = (uint8_t)(jit->target->length - half)};
 }
 
+uint32_t jit_apart_of(const jit_state *jit, const cpu_access *access)
+{
+    enum { MOST_APART = 4 };
+    const cpu_constant_name *apart =
+        access->factor[0] == CPU_NONE ? NULL : jit->facts.constants[access->factor[0]];
+    const cpu_constant_name *row =
+        access->factor[1] == CPU_NONE ? NULL : jit->facts.constants[access->factor[1]];
+    const bool is_transposed = row && row->bits == 1; /* steps transpose squares */
+    return !apart                                           ? 0
+           : apart->bits == 1                               ? 1
+           : apart->bits < 2 || apart->bits > MOST_APART    ? 0
+           : !jit->target->has_apart_loads || is_transposed ? 0
+                                                            : (uint32_t)apart->bits;
+}
+
 static jit_entry *entry_of(jit_state *jit, jit_value value)
 {
     return &jit->loop.program->values[value];
@@ -46,6 +61,24 @@ uint32_t jit_pointer_register(jit_state *jit, uint32_t key)
     return base;
 }
 
+/* Memory of lanes that are 8, 12 or 16 bytes apart. */
+static x86_operand pointed_apart(jit_state *jit, uint32_t base, uint32_t bytes, uint32_t lane)
+{
+    enum { MOST_SCALE = 8 };
+    x86_operand operand = x86_memory(base, 0);
+    if (jit->loop.in_loop) {
+        operand.index = JIT_LANE;
+        operand.scale = MOST_SCALE;
+        if (bytes > MOST_SCALE) {
+            x86_general(&jit->code, X86_LEA, true, JIT_SCRATCH, operand);
+            operand.base = JIT_SCRATCH;
+            operand.scale = (uint8_t)(bytes - MOST_SCALE);
+        }
+    }
+    operand.disp = (int32_t)(lane * bytes);
+    return operand;
+}
+
 x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes, uint32_t part)
 {
     uint32_t base = jit_pointer_register(jit, key);
@@ -62,6 +95,9 @@ x86_operand jit_pointed(jit_state *jit, uint32_t key, uint32_t bytes, uint32_t p
     }
     if (form == JIT_ACCESS_ROW_ELEMENT) {
         return x86_memory(base, 0);
+    }
+    if (form == JIT_ACCESS_ROWS_APART) {
+        return pointed_apart(jit, base, jit->open.pointer_apart[key & 0xffff] * bytes, lane);
     }
     x86_operand operand = x86_memory(base, (int32_t)(lane * bytes));
     if (jit->loop.in_loop) {
@@ -281,12 +317,28 @@ uint32_t jit_use(jit_state *jit, const jit_node *node, uint32_t k)
     return entry->reg;
 }
 
+/* Whether the other vectors of the step read the operand next, and a register is free for it: it is
+ * then broadcast once for all of them. */
+static bool is_shared(const jit_state *jit, const jit_node *node, uint32_t k)
+{
+    const uint32_t temporaries = 7u << JIT_TEMPORARY_A;
+    const uint32_t locked = jit->registers.locked_vectors | jit->target->reserved | temporaries;
+    const uint32_t next = node->next[k], at = (uint32_t)(node - jit->loop.program->nodes);
+    bool is_free = false;
+    for (uint32_t reg = 0; reg < JIT_VECTORS && next != JIT_NONE && next < at + jit->loop.parts;
+         reg++) {
+        is_free = is_free || (jit->registers.in_vector[reg] == JIT_NONE &&
+                              !((jit->registers.pinned_vectors | locked) >> reg & 1));
+    }
+    return is_free;
+}
+
 x86_operand jit_source(jit_state *jit, const jit_node *node, uint32_t k)
 {
     jit_entry *entry = entry_of(jit, node->a[k]);
     const bool broadcast = entry->kind == JIT_CONSTANT || entry->kind == JIT_UNIFORM;
     if (entry->reg == JIT_NO_REGISTER && entry->type != HAL_TYPE_BOOL &&
-        (broadcast || node->next[k] == JIT_NONE)) {
+        ((broadcast && !is_shared(jit, node, k)) || node->next[k] == JIT_NONE)) {
         return memory_of(jit, entry);
     }
     return x86_register(jit_use(jit, node, k));
@@ -458,7 +510,7 @@ void jit_registers_restore(jit_state *jit)
 
 void jit_registers_clear(jit_state *jit)
 {
-    jit->registers.locked_vectors = jit->loop.choice_count = 0;
+    jit->registers.locked_vectors = jit->loop.choice_count = jit->loop.element_end = 0;
     for (uint32_t i = 0; i < JIT_VECTORS; i++) {
         jit->registers.in_vector[i] = JIT_NONE;
     }

@@ -16,6 +16,9 @@ static inline uint32_t jit_lanes(const jit_state *jit, const jit_program *progra
     return program->wide ? jit->target->lanes / 2u : jit->target->lanes;
 }
 
+/* By how many elements a row's lanes are apart in memory: 0 where that is not known, or neither 1
+ * nor what the instruction set loads. */
+uint32_t jit_apart_of(const jit_state *jit, const cpu_access *access);
 /* The vector length of a type in this program. */
 x86_form jit_form(const jit_state *jit, hal_type type);
 /* Memory at a pointer of the program, in elements of `bytes` that belong to the vector's lanes; of

@@ -62,13 +62,15 @@ typedef enum jit_access_form {
     JIT_ACCESS_NONE,
     JIT_ACCESS_LINE,
     JIT_ACCESS_ROWS,
+    JIT_ACCESS_ROWS_APART,  /* of loads: every second to fourth element, see jit_apart_of */
     JIT_ACCESS_ROW_ELEMENT, /* 2 bytes or more */
     JIT_ACCESS_LANES        /* of a pointer: an index for each lane, see jit/gather.c */
 } jit_access_form;
 
 static inline bool jit_is_of_rows(jit_access_form form)
 {
-    return form == JIT_ACCESS_ROWS || form == JIT_ACCESS_ROW_ELEMENT;
+    return form == JIT_ACCESS_ROWS || form == JIT_ACCESS_ROWS_APART ||
+           form == JIT_ACCESS_ROW_ELEMENT;
 }
 
 /* An address that a loop keeps in a register: of a slot, or of an access. */
@@ -163,6 +165,8 @@ typedef struct jit_open {
     uint32_t store_count;
     uint32_t pointer_count;
     jit_access_form pointer_forms[JIT_MAX_POINTERS];
+    uint8_t
+        pointer_apart[JIT_MAX_POINTERS]; /* of JIT_ACCESS_ROWS_APART: elements from lane to lane */
     jit_leader leader;
     uint32_t chosen_last; /* as jit_facts.chosen: the condition of JIT_CHOSEN_POINTER, or 0 */
 } jit_open;
@@ -188,6 +192,8 @@ typedef struct jit_loop {
     uint32_t aside_count, aside_capacity;
     jit_choice choices[JIT_MOST_CHOICES];
     uint32_t choice_count;
+    uint32_t element_end;    /* 1 + the last node, if that is a uniform load without a guard */
+    uint32_t element_access; /* whose address JIT_SCRATCH has then */
 } jit_loop;
 
 struct jit_state {

@@ -13,9 +13,10 @@ typedef struct jit_target {
     uint8_t length, lanes;  /* of a vector: X86_ZMM or X86_YMM; how many of 32 bits it has */
     uint8_t vectors, masks; /* registers for values; no masks: they are in vectors */
     uint8_t most_parts;
-    uint8_t mask;      /* a register that accesses take for a mask */
-    uint8_t mask_from; /* bytes of the least elements whose accesses can have a mask */
-    uint32_t reserved; /* vector registers that do not exist, as bits */
+    uint8_t mask;         /* a register that accesses take for a mask */
+    uint8_t mask_from;    /* bytes of the least elements whose accesses can have a mask */
+    bool has_apart_loads; /* see jit/emission/apart.h */
+    uint32_t reserved;    /* vector registers that do not exist, as bits */
     bool (*cast_is_supported)(hal_type from, hal_type to);
     void (*emit_float_least)(jit_state *jit, const jit_node *node);
     void (*emit_shift)(jit_state *jit, const jit_node *node);

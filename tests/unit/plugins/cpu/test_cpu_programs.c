@@ -321,6 +321,71 @@ TEST(rows)
     }
 }
 
+/* Rows whose lanes read elements that are `apart` elements from each other, under a guard and
+ * without, changed by many operations or few. */
+static hal_ir_kernel *apart_kernel(hal_type type, uint32_t wide, uint32_t high, uint32_t apart,
+                                   uint32_t operations)
+{
+    hal_ir_builder *b = NULL;
+    hal_ir_builder_create("apart", &b);
+    hal_ir_group_size(b, wide, high, 1);
+    const hal_ir_memory_id in = hal_ir_binding(b, "in", type, HAL_ACCESS_READ);
+    const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value nx = hal_ir_scalar_value(b, "nx", HAL_TYPE_U32);
+    const hal_ir_value ny = hal_ir_scalar_value(b, "ny", HAL_TYPE_U32);
+    const hal_ir_value stride = hal_ir_scalar_value(b, "stride", HAL_TYPE_U32);
+    const hal_ir_value x = hal_ir_id(b, HAL_IR_LOCAL_ID, 0), y = hal_ir_id(b, HAL_IR_LOCAL_ID, 1);
+    const hal_ir_value inside = hal_ir_and(b, hal_ir_lt(b, y, ny), hal_ir_lt(b, x, nx));
+    const hal_ir_value lane = hal_ir_mul(b, x, hal_ir_u32(b, apart));
+    const hal_ir_value place = hal_ir_add(b, hal_ir_mul(b, y, stride), lane);
+    const hal_ir_value first = hal_ir_load_wide(b, in, place, 0, 1, HAL_IR_NONE);
+    const hal_ir_value second = hal_ir_load_wide(b, in, place, (int32_t)apart - 1, 1, inside);
+    hal_ir_value value = hal_ir_add(b, first, second);
+    for (uint32_t k = 0; k < operations; k++) {
+        value = hal_ir_max(b, hal_ir_add(b, value, second), first);
+    }
+    if (type == HAL_TYPE_F32 && operations == 2) { /* vectors of half as many lanes */
+        const hal_ir_value whole = hal_ir_cast(b, HAL_TYPE_F64, value);
+        value = hal_ir_cast(b, type, hal_ir_mul(b, whole, hal_ir_number(b, HAL_TYPE_F64, 1.5)));
+    }
+    const hal_ir_value row = hal_ir_mul(b, y, hal_ir_u32(b, wide));
+    hal_ir_store_wide(b, out, hal_ir_add(b, row, x), 0, HAL_IR_NONE, value);
+    return cpu_finish(b);
+}
+
+TEST(rows_apart)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_I32, HAL_TYPE_BF16};
+    static const uint32_t sizes[][2] = {{16, 1}, {16, 7}, {64, 4}, {32, 8}, {48, 2}};
+    static const uint32_t operations[] = {0, 2, 40};
+    enum { SIZES = sizeof(sizes) / sizeof(sizes[0]), MOST_APART = 5 };
+    for (uint32_t i = 0; i < 3 * 3 * SIZES * MOST_APART; i++) {
+        const uint32_t *size = sizes[i / 9 % SIZES], apart = 1 + i / 9 / SIZES;
+        const hal_type type = types[i % 3];
+        hal_ir_kernel *kernel = apart_kernel(type, size[0], size[1], apart, operations[i / 3 % 3]);
+        for (uint32_t round = 0; round < 3; round++) {
+            uint64_t seed = i * 3 + round;
+            const uint32_t stride = apart * size[0] + round;
+            const struct {
+                uint32_t nx, ny, stride;
+            } scalars = {round == 0 ? size[0] : (uint32_t)(cpu_random(&seed) % (size[0] + 1)),
+                         round < 2 ? size[1] : (uint32_t)(cpu_random(&seed) % (size[1] + 1)),
+                         stride};
+            /* The last element that is read is that of the memory. */
+            const uint32_t count = stride * (size[1] - 1) + apart * size[0];
+            cpu_trial trial = {.kernel = kernel, .grid = {1, 1, 1}, .buffer_count = 2};
+            trial.scalars = &scalars;
+            trial.what = "rows apart";
+            trial.buffers[0] = numbers(type, count, seed);
+            trial.buffers[1] = numbers(type, size[0] * size[1], seed + 1);
+            cpu_trial_check(&trial);
+            free(trial.buffers[0].data);
+            free(trial.buffers[1].data);
+        }
+        hal_ir_kernel_destroy(kernel);
+    }
+}
+
 /* The sums of rows of 8 chunks, of which the last vectors of a row store one element. */
 static hal_ir_kernel *row_sums_kernel(hal_type type, uint32_t wide, uint32_t high)
 {
