@@ -251,8 +251,8 @@ static const case_family convolutions = {
 
 /* Forms that take different ways: one group, groups in fewer and in more images, one channel per
  * group with and without several results, windows of 1, steps beyond the window, one spatial place,
- * and of transposed ones phases of one size, without any element of x, and of which some read
- * beyond x on both sides. */
+ * and of transposed ones phases of one size, without any element of x, of which some read beyond x
+ * on both sides, and with dilation, where some have no element of the window. */
 static const convolution_case forms[] = {
     {.rank = 2,
      .images = 2,
@@ -363,6 +363,28 @@ static const convolution_case forms[] = {
      .stride = {3, 2},
      .before = {5, 1},
      .after = {4, 7}},
+    {.rank = 2,
+     .images = 2,
+     .groups = 1,
+     .inputs = 2,
+     .outputs = 3,
+     .length = {11, 14},
+     .window = {3, 4},
+     .stride = {4, 3},
+     .dilation = {2, 2},
+     .before = {2, 1},
+     .after = {1, 3}},
+    {.rank = 1,
+     .images = 2,
+     .groups = 3,
+     .inputs = 2,
+     .outputs = 2,
+     .length = {40},
+     .window = {7},
+     .stride = {6},
+     .dilation = {4},
+     .before = {5},
+     .after = {2}},
 };
 
 static void add_forms(case_list *list)

@@ -174,7 +174,7 @@ static ops_array *convolve_transposed_implicit(const ops_convolution_form *f, op
                                                ops_array *w, ops_array *bias)
 {
     const ops_convolution_form spread = spread_form(f);
-    if (ops_convolution_has_phases(f, true, bias)) {
+    if (ops_convolution_has_phases(f, true)) {
         return ops_convolution_phases(f, true, x, w, bias);
     }
     int64_t start[OPS_MAX_SPATIAL] = {0};
@@ -203,8 +203,7 @@ static ops_array *convolve_transposed(const ops_convolution_options *options, op
     if (w && !ops_convolution_is_depthwise(&f) && is_implicit_transposed(&f, x)) {
         return convolve_transposed_implicit(&f, x, w, bias);
     }
-    if (w && f.images > 0 && f.groups * f.outputs > 0 &&
-        ops_convolution_has_phases(&f, false, bias)) {
+    if (w && f.images > 0 && f.groups * f.outputs > 0 && ops_convolution_has_phases(&f, false)) {
         return ops_convolution_phases(&f, false, x, w, bias);
     }
     x = spread_zeros(&f, x);

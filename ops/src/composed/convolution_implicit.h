@@ -27,7 +27,7 @@ ops_array *ops_convolution_implicit(const ops_convolution_form *form, ops_array 
  * these numbers of them, and its result, of turned weights. */
 #define OPS_CONVOLUTION_PHASES 8
 #define OPS_CONVOLUTION_COPIED_PHASES 64
-bool ops_convolution_has_phases(const ops_convolution_form *form, bool is_implicit, bool has_bias);
+bool ops_convolution_has_phases(const ops_convolution_form *form, bool is_implicit);
 ops_array *ops_convolution_phases(const ops_convolution_form *form, bool is_implicit, ops_array *x,
                                   ops_array *w, ops_array *bias);
 

@@ -6,24 +6,41 @@
 #include <string.h>
 
 /* Along one axis: element first + t * step of the result, for each of `places` numbers t, is the
- * sum of `count` elements of the turned window, from `tap` on, `step` apart, times those of x from
- * t - before on, `dilation` apart. */
+ * sum of `count` elements of the turned window, from `tap` on, `apart` from each other, times those
+ * of x from t - before on, `dilation` apart. */
 typedef struct axis_phase {
-    int64_t places, count, tap, before;
+    int64_t places, count, tap, apart, before, dilation;
 } axis_phase;
 
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Element k of the window, before it is turned, belongs to the phase if k dilation = first + before
+ * modulo the step: one in step / divisor has, or none. */
 static axis_phase phase_of(const ops_convolution_form *f, uint32_t axis, int64_t first)
 {
-    const int64_t step = f->stride[axis], window = f->window[axis];
-    const int64_t from = first + f->before[axis];
-    const int64_t places = f->places[axis] > first ? (f->places[axis] - first - 1) / step + 1 : 0;
-    if (step == 1) {
-        return (axis_phase){places, window, 0, (window - 1) * f->dilation[axis] - f->before[axis]};
+    const int64_t step = f->stride[axis], window = f->window[axis], dilation = f->dilation[axis];
+    const int64_t from = first + f->before[axis], divisor = common_divisor(dilation, step);
+    axis_phase p = {.apart = step / divisor, .dilation = dilation / divisor};
+    int64_t least = 0;
+    while (least < p.apart && (least * (dilation % step) - from) % step != 0) {
+        least++;
     }
-    const int64_t last = from % step; /* of the taps before they are turned */
-    const int64_t count = window > last ? (window - last - 1) / step + 1 : 0;
-    return (axis_phase){places, count, window - 1 - last - step * (count - 1),
-                        count - 1 - (from - last) / step};
+    p.places = f->places[axis] > first ? (f->places[axis] - first - 1) / step + 1 : 0;
+    if (least < p.apart && least < window) {
+        p.count = (window - least - 1) / p.apart + 1;
+        const int64_t last = least + (p.count - 1) * p.apart;
+        p.tap = window - 1 - last;
+        p.before = (last * dilation - from) / step;
+    }
+    return p;
 }
 
 /* The zeros before x, and its length with them, that all phases together read. False where an axis
@@ -36,7 +53,7 @@ static bool image_lengths(const ops_convolution_form *f, int64_t *before, int64_
         for (int64_t first = 0; first < f->stride[i]; first++) {
             const axis_phase p = phase_of(f, i, first);
             if (p.places > 0 && p.count > 0) {
-                const int64_t reach = p.places + (p.count - 1) * f->dilation[i] - p.before;
+                const int64_t reach = p.places + (p.count - 1) * p.dilation - p.before;
                 before[i] = p.before > before[i] ? p.before : before[i];
                 end = reach > end ? reach : end;
             }
@@ -49,18 +66,49 @@ static bool image_lengths(const ops_convolution_form *f, int64_t *before, int64_
     return true;
 }
 
-bool ops_convolution_has_phases(const ops_convolution_form *f, bool is_implicit, bool has_bias)
+bool ops_convolution_has_phases(const ops_convolution_form *f, bool is_implicit)
 {
     const int64_t most = is_implicit ? OPS_CONVOLUTION_PHASES : OPS_CONVOLUTION_COPIED_PHASES;
-    int64_t count = 1;
-    bool fits = true, has_empty = false;
-    for (uint32_t i = 0; i < f->rank && fits; i++) {
-        fits = f->stride[i] == 1 || f->dilation[i] == 1;
-        has_empty |= f->stride[i] > f->window[i];
-        count *= f->stride[i] <= most ? f->stride[i] : most + 1;
+    int64_t count = 1, steps = 1;
+    for (uint32_t i = 0; i < f->rank; i++) {
+        const int64_t apart = f->stride[i] / common_divisor(f->dilation[i], f->stride[i]);
+        const int64_t phases = apart < f->window[i] ? apart : f->window[i]; /* that have elements */
+        count *= phases <= most ? phases : most + 1;
+        steps *= f->stride[i] <= most ? f->stride[i] : most + 1;
+        count = count <= most ? count : most + 1;
+        steps = steps <= most ? steps : most + 1;
     }
-    return fits && count > 1 && count <= most &&
-           !(has_empty && (has_bias || f->activation != OPS_IDENTITY));
+    return steps > 1 && count <= most;
+}
+
+/* Whether a phase has no element of the window, so that its results are those of the bias. */
+static bool has_empty_phase(const ops_convolution_form *f)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < f->rank; i++) {
+        has |= common_divisor(f->dilation[i], f->stride[i]) > 1 || f->stride[i] > f->window[i];
+    }
+    return has;
+}
+
+/* The results that no phase replaces, in the order of the caller's axes. */
+static ops_array *results_begin(const ops_convolution_form *f, const ops_array *x, ops_array *bias)
+{
+    int64_t shape[OPS_MAX_RANK] = {f->images}, channels[OPS_MAX_RANK];
+    const uint32_t rank = f->rank + 2, channel = f->channels_last ? f->rank + 1 : 1;
+    memcpy(shape + (f->channels_last ? 1 : 2), f->places, f->rank * sizeof *shape);
+    shape[channel] = f->groups * f->outputs;
+    ops_array *y = ops_array_full(x->owner->context, x->view.type, rank, shape, 0);
+    if (!y || !has_empty_phase(f) || (!bias && f->activation == OPS_IDENTITY)) {
+        return y;
+    }
+    for (uint32_t i = 0; i < rank; i++) {
+        channels[i] = i == channel ? shape[channel] : 1;
+    }
+    bias = bias ? ops_array_reshape(bias, rank, channels) : NULL;
+    y = bias ? ops_array_broadcast(bias, rank, shape) : y;
+    y = y && f->activation != OPS_IDENTITY ? ops_array_unary(f->activation, y) : y;
+    return y ? ops_array_copy(y) : NULL;
 }
 
 /* x [N, C, lengths] with its zeros, in the order of the caller's axes; what no phase reads is left
@@ -101,14 +149,15 @@ static ops_array *phase_compute(const ops_convolution_form *f, bool is_implicit,
     ops_convolution_form form = *f;
     for (uint32_t i = 0; x && w && i < f->rank; i++) {
         const axis_phase *p = &phases[i];
-        const int64_t reach = p->places + (p->count - 1) * f->dilation[i];
+        const int64_t reach = p->places + (p->count - 1) * p->dilation;
         form.places[i] = p->places;
         form.window[i] = p->count;
         form.stride[i] = 1;
+        form.dilation[i] = p->dilation;
         form.before[i] = form.after[i] = 0;
         form.length[i] = reach;
         x = ops_compose_slice(x, i + 2, before[i] - p->before, reach, 1);
-        w = w ? ops_compose_slice(w, i + 2, p->tap, p->count, f->stride[i]) : NULL;
+        w = w ? ops_compose_slice(w, i + 2, p->tap, p->count, p->apart) : NULL;
     }
     if (!x || !w) {
         return NULL;
@@ -139,10 +188,7 @@ ops_array *ops_convolution_phases(const ops_convolution_form *f, bool is_implici
 {
     static const int64_t step[OPS_MAX_SPATIAL] = {1, 1, 1};
     int64_t before[OPS_MAX_SPATIAL], lengths[OPS_MAX_SPATIAL], first[OPS_MAX_SPATIAL] = {0};
-    int64_t shape[OPS_MAX_RANK] = {f->images};
-    memcpy(shape + (f->channels_last ? 1 : 2), f->places, f->rank * sizeof *shape);
-    shape[f->channels_last ? f->rank + 1 : 1] = f->groups * f->outputs;
-    ops_array *y = ops_array_full(x->owner->context, x->view.type, f->rank + 2, shape, 0);
+    ops_array *y = results_begin(f, x, bias);
     if (!image_lengths(f, before, lengths)) {
         return y;
     }

@@ -16,8 +16,8 @@ static void small_ones_agree(void **state)
     }
 }
 
-/* Gradients by the input with steps: by phases, of which windows shorter than a step leave some
- * empty, and whose results are stored that many elements apart. */
+/* Gradients by the input with steps: by phases, of which windows shorter than a step, and dilation
+ * with a divisor of it, leave some empty, and whose results are stored that many elements apart. */
 static void phases_agree(void **state)
 {
     static const int64_t windows[] = {3, 1, 2, 4}, steps[] = {2, 2, 3, 2};
@@ -33,7 +33,7 @@ static void phases_agree(void **state)
         for (uint32_t a = 0; a < t.rank; a++) {
             t.window[a] = windows[(i + a) % 4];
             t.stride[a] = a == 2 ? 1 : steps[(i + a) % 4];
-            t.dilation[a] = a == 2 ? 2 : 1;
+            t.dilation[a] = a == 2 ? 2 : 1 + (i / 2 + a) % 3;
             t.before[a] = i % 2;
             t.after[a] = 1;
             t.length[a] = 7 + a;
