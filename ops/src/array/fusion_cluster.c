@@ -127,6 +127,29 @@ static bool view_joins(const cluster_gather *gather, const ops_array *node, uint
                : ops_fusion_cluster_takes_view(node, number);
 }
 
+/* Whether two arrays are the same elements of the same memory: constants of one value, and views
+ * that were made twice, are one leaf. */
+static bool reads_same_memory(const ops_array *x, const ops_array *y)
+{
+    const ops_tensor *a = &x->view, *b = &y->view;
+    return a->buffer == b->buffer && x->state == OPS_NODE_MEMORY && y->state == OPS_NODE_MEMORY &&
+           a->type == b->type && a->offset == b->offset && ops_node_has_shape_of(x, y) &&
+           ops_same_strides(a, b);
+}
+
+/* The leaf of a frame that an operand is read as; leaf_count: there is none yet. */
+static uint32_t cluster_find_leaf(const ops_fusion_cluster *cluster, const ops_array *operand,
+                                  uint32_t frame)
+{
+    uint32_t i = 0;
+    while (i < cluster->leaf_count &&
+           (cluster->leaf_frames[i] != frame ||
+            (cluster->leaves[i] != operand && !reads_same_memory(cluster->leaves[i], operand)))) {
+        i++;
+    }
+    return i;
+}
+
 /* What an operand is in the cluster: the index of a node, OPS_CLUSTER_LEAF | the index of a leaf,
  * or OPERAND_IS_NEW. Frame 0 is kept in the nodes; others have few. */
 #define OPERAND_IS_NEW UINT16_MAX
@@ -148,12 +171,8 @@ static uint16_t operand_index(const cluster_gather *gather, const ops_array *ope
             return (uint16_t)i;
         }
     }
-    for (uint32_t i = 0; i < cluster->leaf_count; i++) {
-        if (cluster->leaves[i] == operand && cluster->leaf_frames[i] == frame) {
-            return (uint16_t)(OPS_CLUSTER_LEAF | i);
-        }
-    }
-    return OPERAND_IS_NEW;
+    const uint32_t leaf = cluster_find_leaf(cluster, operand, frame);
+    return leaf < cluster->leaf_count ? (uint16_t)(OPS_CLUSTER_LEAF | leaf) : OPERAND_IS_NEW;
 }
 
 /* Marks an operand of frame 0 as part of the cluster. */
@@ -182,7 +201,11 @@ static bool cluster_add_leaf(cluster_gather *gather, const ops_array *node, uint
 {
     ops_fusion_cluster *cluster = gather->cluster;
     ops_array *operand = node->operands[number];
-    const uint32_t leaf = cluster->leaf_count;
+    const uint32_t leaf = cluster_find_leaf(cluster, operand, frame);
+    if (leaf < cluster->leaf_count) {
+        operand_mark(gather, operand, frame, OPS_CLUSTER_LEAF | leaf);
+        return true;
+    }
     if (leaf == operand->owner->max_leaves) {
         return false;
     }
@@ -233,7 +256,8 @@ static void cluster_append(const cluster_gather *gather, const cluster_visit *vi
         const uint16_t operand = operand_index(gather, node->operands[i], visit->frame);
         cluster->operands[index][i] = (uint8_t)operand;
         if (operand & OPS_CLUSTER_LEAF) {
-            cluster->leaf_uses[operand & ~OPS_CLUSTER_LEAF]++;
+            const uint32_t leaf = operand & ~OPS_CLUSTER_LEAF;
+            cluster->leaf_uses[leaf] += cluster->leaves[leaf] == node->operands[i];
         } else {
             cluster->node_uses[operand]++;
             cluster->frames[cluster->node_frames[operand]].uses +=

@@ -72,6 +72,12 @@ static ops_array *deferred_use(ops_array *x)
 {
     return made(ops_array_binary_scalar(OPS_MUL, x, 1));
 }
+/* Read next to x itself, as the same elements. */
+static ops_array *same_view(ops_array *x)
+{
+    const int64_t count = ELEMENTS;
+    return made(ops_array_reshape(x, 1, &count));
+}
 static ops_array *view_in_memory(ops_array *x)
 {
     ops_array *view = made(ops_array_slice(x, 0, 0, ELEMENTS, 1));
@@ -85,7 +91,7 @@ static ops_array *deferred_view(ops_array *x)
 
 static void operands_that_are_needed_keep_their_memory(void **state)
 {
-    ops_array *(*const others[])(ops_array *) = {reference, deferred_use, view_in_memory,
+    ops_array *(*const others[])(ops_array *) = {reference, deferred_use, same_view, view_in_memory,
                                                  deferred_view};
     for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
         ops_array *x = numbers(ELEMENTS, k);
@@ -101,6 +107,26 @@ static void operands_that_are_needed_keep_their_memory(void **state)
         free(after);
         release_all(other, y);
     }
+}
+
+/* An operand and a view of the same elements are one input of a kernel; uses of the operand by
+ * other work count all the same. */
+static void operands_that_are_read_twice_keep_their_memory(void **state)
+{
+    ops_array *x = numbers(ELEMENTS, 1), *view = same_view(x);
+    float *before = values_of(x, ELEMENTS);
+    ops_array *later = deferred_use(x), *y = made(ops_sub(x, view));
+    release_all(x, view);
+    ok(ops_array_evaluate(&y, 1));
+    float *after = values_of(later, ELEMENTS), *zeros = values_of(y, ELEMENTS);
+    assert_memory_equal(before, after, ELEMENTS * sizeof *before);
+    for (int i = 0; i < ELEMENTS; i++) {
+        assert_true(zeros[i] == 0);
+    }
+    free(before);
+    free(after);
+    free(zeros);
+    release_all(later, y);
 }
 
 /* A scope may need a node again, which is then computed of its operands once more. */
@@ -276,6 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_result_takes_the_memory_of_its_operand),
         cmocka_unit_test(operands_that_are_needed_keep_their_memory),
+        cmocka_unit_test(operands_that_are_read_twice_keep_their_memory),
         cmocka_unit_test(nodes_of_a_scope_can_be_computed_again),
         cmocka_unit_test(other_operands_are_only_read),
         cmocka_unit_test(joined_results_take_the_memory_of_those_before),

@@ -302,6 +302,49 @@ static void long_chains_of_views_end(void **state)
     ops_array_release(x);
 }
 
+/* A number and a row that each step of a loop makes again are one input of its kernel each. */
+static ops_array *loop_of(ops_array *x, ops_array *row, uint32_t turns)
+{
+    ops_array *y = ops_array_retain(x);
+    for (uint32_t i = 0; i < turns; i++) {
+        ops_array *half = made(ops_array_binary_scalar(OPS_MUL, y, 0.5));
+        ops_array *view = made(ops_array_broadcast(row, 2, matrix_shape));
+        ops_array *sum = made(ops_add(half, view));
+        release_all(y, half, view);
+        y = sum;
+    }
+    return y;
+}
+
+static void operands_that_are_made_again_are_one_leaf(void **state)
+{
+    static float got[2][2][48];
+    const uint32_t turns = OPS_CLUSTER_OPERATIONS / 2 - 1;
+    ops_array *x = ramp(2, matrix_shape), *row = ramp(1, matrix_shape + 1);
+    ok(ops_array_evaluate((ops_array *[]){x, row}, 2));
+    for (int fusion = 0; fusion < 2; fusion++) {
+        ops_context_set_fusion(test_context, fusion);
+        const uint64_t before = kernels();
+        ops_array *y = loop_of(x, row, turns);
+        ok(ops_array_read(y, sizeof got[0][fusion], got[0][fusion]));
+        assert_int_equal(kernels() - before, fusion ? 1 : 2 * turns);
+        ops_array_release(y);
+        /* The same within a view. */
+        const uint64_t middle = kernels();
+        y = loop_of(x, row, turns);
+        ops_array *turned = made(ops_array_transpose(y, 0, 1)), *z = made(ops_neg(turned));
+        release_all(y, turned);
+        ok(ops_array_evaluate(&z, 1));
+        assert_int_equal(kernels() - middle, fusion ? 1 : 2 * turns + 1);
+        ok(ops_array_read(z, sizeof got[1][fusion], got[1][fusion]));
+        ops_array_release(z);
+    }
+    assert_memory_equal(got[0][0], got[0][1], sizeof got[0][0]);
+    assert_memory_equal(got[1][0], got[1][1], sizeof got[1][0]);
+    release_all(x, row);
+    assert_int_equal(statistics_of(test_context).arrays, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +354,7 @@ int main(void)
         cmocka_unit_test(scoped_views_are_computed_again),
         cmocka_unit_test(lstm_step_is_two_kernels),
         cmocka_unit_test(long_chains_of_views_end),
+        cmocka_unit_test(operands_that_are_made_again_are_one_leaf),
     };
     return cmocka_run_group_tests_name("processor", tests, open_context, close_context) +
            cmocka_run_group_tests_name("other kind", tests, open_other_context, close_context);
