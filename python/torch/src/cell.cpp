@@ -162,6 +162,7 @@ void Cell::sweep()
 
 ops_array *Cell::as(hal_type type)
 {
+    is_read = true;
     if (C10_UNLIKELY(!value)) {
         give_undefined_value(this, type);
     } else if (C10_UNLIKELY(ops_array_get_type(value) != type)) {

@@ -21,6 +21,7 @@ struct Cell {
     void *address = nullptr;    // stands for the storage
     int64_t device = 0;
     bool is_deferred = false; // in the device's list of deferred cells
+    bool is_read = false;     // since prepare_inputs of exchange.cpp
     Cell *next = nullptr;     // in that list
     Cell *previous = nullptr;
     Cell *garbage_next = nullptr; // in the list of cells that wait for the lock to be freed

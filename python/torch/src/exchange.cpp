@@ -185,7 +185,21 @@ void prepare_inputs(const std::vector<Tensor> &inputs)
         const Array own = array_of(tensor);
         cell->set(Array(ops_array_copy(own)));
         check(ops_array_evaluate(&cell->value, 1));
+        cell->is_read = false;
     }
+}
+
+// Which inputs operators have read: a gradient that is not wanted leaves out operands.
+std::vector<int64_t> inputs_read(const std::vector<Tensor> &inputs)
+{
+    Lock lock;
+    std::vector<int64_t> read;
+    for (size_t i = 0; i < inputs.size(); i++) {
+        if (Cell::of(inputs[i])->is_read) {
+            read.push_back((int64_t)i);
+        }
+    }
+    return read;
 }
 
 void begin_graph(int64_t device)
@@ -339,6 +353,7 @@ TORCH_LIBRARY_FRAGMENT(halyard, library)
     library.def("share_from_host(Tensor source, int device) -> Tensor", share_from_host);
     library.def("prepare_inputs(Tensor[] inputs) -> ()", prepare_inputs);
     library.def("begin_graph(int device) -> ()", begin_graph);
+    library.def("inputs_read(Tensor[] inputs) -> int[]", inputs_read);
     library.def("end_graph(int device, Tensor[] inputs, Tensor[] outputs) -> int", end_graph);
     library.def("launch_graph(int graph, int device, Tensor[] inputs, int count) -> Tensor[]",
                 launch_graph);

@@ -64,6 +64,8 @@ class _Recorded:
                         if isinstance(node, fx.Node) and node not in self._places]
                 self._sizes = [r.size() for r in made]
                 whole = all(r.numel() for r in made)
+                read = _ops.inputs_read(stand_ins)
+                self._used, stand_ins = [self._used[i] for i in read], [stand_ins[i] for i in read]
             except Exception:
                 whole, made = False, []
             graph = _ops.end_graph(self._device, stand_ins, made if whole else [])
