@@ -1,5 +1,5 @@
-/* planted_fault.c: runs a kernel of conformance's level sanitize, with its fault or without and with
- * no check, so that another tool can be asked about it (planted_faults.py).
+/* planted_fault.c: runs a kernel of conformance's level sanitize, with its fault or without and
+ * with no check, so that another tool can be asked about it (planted_faults.py).
  *
  * planted_fault --list | DEVICE NAME wrong|right */
 #include <hal/hal.h>
