@@ -280,6 +280,20 @@ static hal_status run_launch(hal_plugin_queue *queue, const cuda_run *run, bool 
                       "launching a graph of %u kernels", run->count);
 }
 
+/* Where a kernel was destroyed since, see chain/chain.h. The device's `unloading` is held. */
+static void chains_drop_stale(hal_plugin_queue *queue)
+{
+    if (queue->chains.unloads == queue->device->unloads) {
+        return;
+    }
+    queue->chains.unloads = queue->device->unloads;
+    if (queue->chains.chains) {
+        cuda_functions()->cuStreamSynchronize(queue->stream); /* they may be running */
+        cuda_chain_destroy_all(queue);
+        queue->chains.last = NULL;
+    }
+}
+
 uint32_t cuda_chain_cut(hal_plugin_queue *queue, const cuda_run *run)
 {
     if (run->count < queue->device->chain_min) {
@@ -296,6 +310,7 @@ hal_status cuda_chain_submit(hal_plugin_queue *queue, const cuda_run *run, bool 
     *submitted = false;
     /* No module is unloaded while a graph that may hold one of its kernels is set and launched. */
     pthread_rwlock_rdlock(&queue->device->unloading);
+    chains_drop_stale(queue);
     const hal_status status = run_launch(queue, run, submitted);
     pthread_rwlock_unlock(&queue->device->unloading);
     return status;

@@ -5,7 +5,11 @@
  * later kernel without clusters then runs in such clusters, too, and loses the groups of a row of
  * the grid that do not fill one (driver 580.159.04; the documentation of CUDA 13.0 says nothing).
  * So no node changes between kernels with and without clusters: runs with clusters have dedicated
- * chains only. */
+ * chains only.
+ *
+ * Nor may a node have held a kernel whose module was unloaded, though it holds another one by now:
+ * kernels of such a graph read and write at wrong addresses (the same driver, most often while
+ * other processes use the GPU). So a queue drops its chains when a kernel was destroyed. */
 #ifndef PLUGINS_CUDA_CHAIN_CHAIN_H
 #define PLUGINS_CUDA_CHAIN_CHAIN_H
 

@@ -95,7 +95,6 @@ hal_status cuda_chain_graph_create(const hal_plugin_queue *queue, uint32_t capac
     *graph = (cuda_chain_graph){.capacity = capacity,
                                 .enabled = capacity,
                                 .early_start = early_start,
-                                .unloads = queue->device->unloads,
                                 .nodes = calloc(capacity, sizeof *graph->nodes)};
     if (!graph->nodes) {
         *graph = (cuda_chain_graph){.capacity = 0};
@@ -139,20 +138,10 @@ void cuda_chain_graph_destroy(cuda_chain_graph *graph)
 hal_status cuda_chain_graph_set(const hal_plugin_queue *queue, cuda_chain_graph *graph,
                                 const cuda_run *run, bool *changed)
 {
-    bool tail_changed = false;
-    const uint64_t unloads = queue->device->unloads;
     hal_status status = HAL_OK;
     *changed = false;
     for (uint32_t i = 0; i < run->count && status == HAL_OK; i++) {
         status = node_set(queue, graph, i, run->batch, &run->commands[i], changed);
     }
-    for (uint32_t i = run->count;
-         i < graph->capacity && status == HAL_OK && graph->unloads != unloads; i++) {
-        status = node_set(queue, graph, i, run->batch, &run->commands[0], &tail_changed);
-    }
-    if (status == HAL_OK) {
-        graph->unloads = unloads;
-        status = graph_enable(graph, run->count);
-    }
-    return status;
+    return status == HAL_OK ? graph_enable(graph, run->count) : status;
 }

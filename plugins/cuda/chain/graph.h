@@ -22,7 +22,6 @@ typedef struct cuda_chain_graph {
     uint32_t capacity; /* nodes */
     uint32_t enabled;  /* the first nodes, which run */
     bool early_start;  /* a kernel may start before the one before it ends */
-    uint64_t unloads;  /* of the device, when no node held a destroyed kernel */
     cuda_graph_node *nodes;
 } cuda_chain_graph;
 
@@ -33,8 +32,8 @@ hal_status cuda_chain_graph_create(const hal_plugin_queue *queue, uint32_t capac
                                    bool early_start, const cuda_run *run, cuda_chain_graph *graph);
 void cuda_chain_graph_destroy(cuda_chain_graph *graph);
 
-/* Lets the first nodes hold the run, and replaces destroyed kernels in the others. `changed`:
- * whether the run differs from what the nodes held. The device's `unloading` is held. */
+/* Lets the first nodes hold the run. `changed`: whether it differs from what they held. No node has
+ * held a kernel that was destroyed since. The device's `unloading` is held. */
 hal_status cuda_chain_graph_set(const hal_plugin_queue *queue, cuda_chain_graph *graph,
                                 const cuda_run *run, bool *changed);
 

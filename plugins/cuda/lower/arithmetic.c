@@ -122,6 +122,19 @@ static void lower_divide(cuda_lowering *l, uint32_t index, const ptx_operation *
     }
 }
 
+/* The lesser or greater of two signed integers by a comparison, not by min and max: where two of
+ * these follow each other, ptxas 13.0 makes one instruction of both for compute capability 9.0 and
+ * 10.0, and forgets that an operand of the first was negated: max(max(-a, b), c) becomes
+ * max(max(a, b), c). */
+static void emit_chosen(cuda_lowering *l, uint32_t index, cuda_operand type, cuda_operand a,
+                        cuda_operand b, bool least)
+{
+    const hal_type bits = l->kernel->records[index].type;
+    const cuda_operand is_a = cuda_fresh(l, CUDA_PREDICATE);
+    cuda_emit(l, "setp$$ $, $, $;", cuda_text(least ? ".lt" : ".gt"), type, is_a, a, b);
+    cuda_emit(l, "selp$ $, $, $, $;", cuda_bits(bits), cuda_define(l, index), a, b, is_a);
+}
+
 /* Not by abs: ptxas takes its result for one that is not negative, and the least integer is its own
  * absolute value. */
 static void lower_absolute(cuda_lowering *l, uint32_t index)
@@ -130,7 +143,7 @@ static void lower_absolute(cuda_lowering *l, uint32_t index)
     const cuda_operand type = cuda_type(r->type), a = cuda_value(l, r->a),
                        negative = cuda_fresh(l, cuda_class(r->type));
     cuda_emit(l, "neg$ $, $;", type, negative, a);
-    cuda_emit(l, "max$ $, $, $;", type, cuda_define(l, index), a, negative);
+    emit_chosen(l, index, type, a, negative, false);
 }
 
 /* NEG and ABS of floats change the sign bit alone, of NaN too, which neg and abs do not promise. */
@@ -164,6 +177,9 @@ static void lower_extreme(cuda_lowering *l, uint32_t index, const ptx_operation 
     if (hal_type_is_float(r->type)) {
         cuda_lower_extreme(l, r->type, r->opcode == HAL_IR_MIN, cuda_define(l, index),
                            cuda_value(l, r->a), cuda_value(l, r->b));
+    } else if (hal_type_is_signed(r->type)) {
+        emit_chosen(l, index, cuda_type(r->type), cuda_value(l, r->a), cuda_value(l, r->b),
+                    r->opcode == HAL_IR_MIN);
     } else {
         lower_binary(l, index, operation);
     }

@@ -34,7 +34,8 @@ struct CUfunc_st {
 struct CUgraphNode_st {
     cuda_mock_launch launch;
     int enabled;
-    int cluster; /* of the last kernel that asked for clusters */
+    int cluster;   /* of the last kernel that asked for clusters */
+    int was_stale; /* held a kernel when its module was unloaded */
 };
 
 struct CUgraph_st {
@@ -760,6 +761,8 @@ cuda_result cuGraphExecKernelNodeSetParams(cuda_executable executable, cuda_node
                                            const cuda_node_launch *launch)
 {
     mock->nodes_set++;
+    const struct CUfunc_st *before = node->launch.function;
+    node->was_stale = node->was_stale || !before->module->self;
     read_node(node, launch);
     return 0;
 }
@@ -777,7 +780,7 @@ cuda_result cuGraphLaunch(cuda_executable executable, cuda_stream stream)
     mock->graph_launches++;
     for (uint32_t i = 0; i < graph->count; i++) {
         const struct CUfunc_st *function = graph->nodes[i]->launch.function;
-        mock->stale_functions += !function->module->self;
+        mock->stale_functions += graph->nodes[i]->was_stale || !function->module->self;
         mock->lost_groups +=
             graph->nodes[i]->enabled && graph->nodes[i]->cluster != function->cluster;
         if (graph->nodes[i]->enabled && write_down(&graph->nodes[i]->launch)) {
