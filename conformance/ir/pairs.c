@@ -190,6 +190,18 @@ static void sign_results(results *r, term made, const term x[VALUES])
     }
 }
 
+/* The least and the greatest of three values, which some processors have one instruction for, and
+ * what clamps to a range. */
+static void extreme_results(results *r, term made, const term x[VALUES])
+{
+    for (uint32_t inner = HAL_IR_MIN; inner <= HAL_IR_MAX; inner++) {
+        for (uint32_t outer = HAL_IR_MIN; outer <= HAL_IR_MAX; outer++) {
+            const term first = apply(inner, (term[]){made, x[1]});
+            result_add(r, apply(outer, (term[]){first, x[2]}));
+        }
+    }
+}
+
 /* All results, of one work-item or of the kernel. */
 static void results_make(results *r, const pair_case *tested, const term x[VALUES])
 {
@@ -202,6 +214,9 @@ static void results_make(results *r, const pair_case *tested, const term x[VALUE
     if (made.type == HAL_TYPE_BOOL) {
         condition_results(r, made, x);
         return;
+    }
+    if (is_tested(r->run, HAL_IR_MAX, type)) {
+        extreme_results(r, made, x);
     }
     /* A compiler has a loop for each remainder of floats. */
     const bool is_long = r->is_brief && tested->first == HAL_IR_REM;

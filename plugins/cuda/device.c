@@ -110,7 +110,9 @@ static hal_status device_read_variables(hal_plugin_device *device)
 
 /* Primary contexts, by ordinal. hal opens and closes devices from one thread at a time. */
 static cuda_context retained[CUDA_MAX_DEVICES];
-static bool was_lost; /* a device, in this process */
+static uint32_t open_devices[CUDA_MAX_DEVICES]; /* that have the context */
+static bool is_broken[CUDA_MAX_DEVICES];        /* the context, which open devices still have */
+static bool was_lost;                           /* a device, in this process */
 
 /* The context stays retained by the process after its first device is opened: creating one takes
  * the driver a tenth of a second. */
@@ -122,29 +124,33 @@ static hal_status context_retain(hal_plugin_device *device)
         return kit_fail(HAL_ERROR_UNSUPPORTED, "cuda: device: expected one of the first %u, got %u",
                         (unsigned)CUDA_MAX_DEVICES, ordinal);
     }
+    cuda_result result = 0;
     if (!retained[ordinal]) {
         cuda_context context = NULL;
-        const cuda_result result =
-            cuda_functions()->cuDevicePrimaryCtxRetain(&context, device->ordinal);
+        result = cuda_functions()->cuDevicePrimaryCtxRetain(&context, device->ordinal);
         status = cuda_check(result, "opening device %u", ordinal);
-        if (status == HAL_ERROR_DEVICE_LOST && was_lost) {
-            status = kit_fail(status,
-                              "cuda: opening device %u: a kernel has failed in this process, in "
-                              "which the driver makes no context any more (result %d); start the "
-                              "program again",
-                              ordinal, result);
-        }
         retained[ordinal] = status == HAL_OK ? context : NULL;
     }
+    if (is_broken[ordinal] || (status == HAL_ERROR_DEVICE_LOST && was_lost)) {
+        return kit_fail(HAL_ERROR_DEVICE_LOST,
+                        "cuda: opening device %u: a kernel has failed in this process, in which "
+                        "the driver makes no context any more (result %d); start the program again",
+                        ordinal, result);
+    }
     device->context = retained[ordinal];
+    open_devices[ordinal] += status == HAL_OK;
     return status;
+}
+
+bool cuda_device_is_alone(const hal_plugin_device *device)
+{
+    return open_devices[device->ordinal] == 1;
 }
 
 /* Releases a broken context. Driver 580 makes no other one in the process, neither by retaining the
  * primary context anew, also after a reset, nor by cuCtxCreate. */
 static void context_give_up(hal_plugin_device *device)
 {
-    was_lost = true;
     if (retained[device->ordinal]) {
         cuda_functions()->cuDevicePrimaryCtxRelease_v2(device->ordinal);
     }
@@ -215,15 +221,19 @@ hal_status cuda_device_open(uint32_t index, hal_plugin_device **device)
     return HAL_OK;
 }
 
-/* A context in which a kernel failed stays broken: it is given up. */
+/* A context in which a kernel failed stays broken: it is given up, by the last device that has it,
+ * since queues and memories of the others are in it. */
 void cuda_device_close(hal_plugin_device *device, bool lost)
 {
     if (!device) {
         return;
     }
-    if (lost) {
+    was_lost = was_lost || lost;
+    if (lost && cuda_device_is_alone(device)) {
         context_give_up(device);
     }
+    is_broken[device->ordinal] = lost && !cuda_device_is_alone(device);
+    open_devices[device->ordinal]--;
     pthread_rwlock_destroy(&device->unloading);
     pthread_mutex_destroy(&device->modules_lock);
     pthread_cond_destroy(&device->modules_made);

@@ -50,8 +50,12 @@ struct hal_plugin_device {
 
 hal_status cuda_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *count);
 hal_status cuda_device_open(uint32_t index, hal_plugin_device **device);
-/* `lost`: the context is broken, and released, so that the device can be opened again. */
 hal_status cuda_device_quirk(hal_plugin_device *device, uint32_t index, hal_quirk *quirk);
+
+/* Whether no other open device has the context. */
+bool cuda_device_is_alone(const hal_plugin_device *device);
+
+/* `lost`: the context is broken, and released where the device is alone with it. */
 void cuda_device_close(hal_plugin_device *device, bool lost);
 uint32_t cuda_device_can_access_peer(hal_plugin_device *device, hal_plugin_device *other);
 

@@ -90,6 +90,19 @@ static uint32_t constants_joined(wrap_ir *ir, uint32_t i)
     return become(ir, at, HAL_IR_MUL, inner.a, factor, HAL_IR_NONE);
 }
 
+/* The greatest of three, without the negation of the first. */
+static uint32_t extremes_joined(wrap_ir *ir, uint32_t i)
+{
+    const hal_ir_record outer = ir->records[i];
+    if (!is_opcode(ir, outer.a, HAL_IR_MAX) || !is_opcode(ir, ir->records[outer.a].a, HAL_IR_NEG)) {
+        return i;
+    }
+    const hal_ir_record inner = ir->records[outer.a];
+    uint32_t at = i;
+    const hal_ir_value greater = OPERATE(MAX, I32, ir->records[inner.a].a, inner.b);
+    return become(ir, at, HAL_IR_MAX, greater, outer.b, HAL_IR_NONE);
+}
+
 /* f64 to f32 and back is the f64. */
 static uint32_t casts_joined(wrap_ir *ir, uint32_t i)
 {
@@ -344,6 +357,7 @@ const mutant mutants_joined[] = {RECORD(contract_negative, ADD, F32),
                                  RECORD(choice_is_min, SELECT, F32),
                                  RECORD(not_less_equal, NOT, BOOL),
                                  RECORD(constants_joined, MUL, F32),
+                                 RECORD(extremes_joined, MAX, I32),
                                  RECORD(casts_joined, CAST, F64),
                                  RECORD(narrow_dropped, SUB, F32),
                                  RECORD(cast_folded, CAST, I32),

@@ -690,6 +690,28 @@ TEST_WITH(test_fault, begin, end)
     assert_int_equal(mock->retained, 0);
 }
 
+/* Two devices have one context: it is given up by the second, whose queue has memory in it. */
+TEST_WITH(test_fault_of_two, begin, end)
+{
+    hal_plugin_device *other = NULL, *again = NULL;
+    hal_plugin_queue *their_queue = NULL;
+    does(plugin_open(plugin, 0, &other));
+    does(plugin->queue_create(other, &their_queue));
+    mock->fail_with = 700;
+    mock->retained = 0;
+    plugin->queue_destroy(device, queue);
+    plugin->device_close(device);
+    assert_int_equal(mock->retained, 0);
+    fails(plugin_open(plugin, 0, &again), HAL_ERROR_DEVICE_LOST, "start the program again");
+    plugin->queue_destroy(other, their_queue);
+    mock->live_objects++; /* the slab, made before the test, goes with the context */
+    plugin->device_close(other);
+    assert_int_equal(mock->retained, -1);
+    mock->fail_with = 0;
+    open_device();
+    mock->live_objects--;
+}
+
 /* hal.faults: submit accepts the batch, and the context ends while it runs. */
 TEST_WITH(test_fail_next, begin, end)
 {
