@@ -1,27 +1,31 @@
 /* Constants, see constants.h. */
 #include "constants.h"
 
+#include "tensor/rounding.h"
+
 #include <ops/index.h>
 
 #include <string.h>
 
 hal_status ops_constants_get(ops_constants *constants, ops_context *context, hal_type type,
-                             double value, bool keep, hal_buffer **buffer)
+                             double *value, bool keep, hal_buffer **buffer)
 {
     uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    memcpy(&bits, value, sizeof bits);
     /* Numbers of few digits differ in their highest bits alone: those of the product decide. */
     const uint64_t hash = (bits + type) * UINT64_C(0x9e3779b97f4a7c15);
     const uint32_t at = (uint32_t)(hash >> (64 - OPS_CONSTANT_BITS));
     /* Compared by bits: -0 and 0 differ, and NaN equals itself. */
     if (constants->entries[at].buffer && constants->entries[at].type == type &&
-        memcmp(&constants->entries[at].value, &value, sizeof value) == 0) {
+        memcmp(&constants->entries[at].value, value, sizeof *value) == 0) {
         *buffer = hal_buffer_retain(constants->entries[at].buffer);
+        *value = constants->entries[at].rounded;
         return HAL_OK;
     }
+    const double rounded = ops_round_to(type, *value);
     ops_tensor one;
     HAL_TRY(ops_tensor_create(context, type, 0, NULL, &one));
-    hal_status status = ops_fill(context, value, &one);
+    hal_status status = ops_fill(context, *value, &one);
     if (status != HAL_OK) {
         ops_tensor_release(&one);
         return status;
@@ -31,8 +35,10 @@ hal_status ops_constants_get(ops_constants *constants, ops_context *context, hal
         hal_buffer_release(constants->entries[at].buffer);
         constants->entries[at].buffer = hal_buffer_retain(one.buffer);
         constants->entries[at].type = type;
-        constants->entries[at].value = value;
+        constants->entries[at].value = *value;
+        constants->entries[at].rounded = rounded;
     }
+    *value = rounded;
     return HAL_OK;
 }
 

@@ -23,14 +23,15 @@ typedef struct ops_constants {
     struct {
         hal_buffer *buffer; /* null: free */
         hal_type type;
-        double value;
+        double value, rounded; /* to the type */
     } entries[OPS_CONSTANT_ENTRIES]; /* direct-mapped */
 } ops_constants;
 
-/* Finds or fills a buffer with one element; the caller gets a reference. `keep` is 0 while a graph
- * is recorded, because only launches of the graph fill such a buffer. */
+/* Finds or fills a buffer with one element, which is *value rounded to the type: *value receives
+ * it. The caller gets a reference. `keep` is 0 while a graph is recorded, because only launches of
+ * the graph fill such a buffer. */
 hal_status ops_constants_get(ops_constants *constants, ops_context *context, hal_type type,
-                             double value, bool keep, hal_buffer **buffer);
+                             double *value, bool keep, hal_buffer **buffer);
 
 /* Finds or computes start, start + step, ... of a length up to OPS_CONSTANT_SEQUENCE_MAX, such as
  * the numbers of classes that a loss compares in each step. The caller gets a reference to the

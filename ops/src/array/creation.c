@@ -2,8 +2,6 @@
  * sequences. */
 #include "node.h"
 
-#include "tensor/rounding.h"
-
 #include <ops/index.h>
 
 typedef hal_status (*random_fill)(ops_context *context, ops_random_key key, double first,
@@ -38,12 +36,13 @@ static ops_array *array_of_random(const char *function, random_fill fill, ops_co
     return array_take_tensor(context, function, &tensor);
 }
 
+/* A constant of any shape, all of whose elements are one in memory. */
 static ops_array *array_of_constant(const char *function, ops_context *context, hal_type type,
                                     uint32_t rank, const int64_t *shape, double value)
 {
     ops_tensor one = {.type = type}, all;
     ops_arrays *arrays = ops_arrays_make(context, function);
-    if (!arrays || ops_constants_get(&arrays->constants, context, type, value,
+    if (!arrays || ops_constants_get(&arrays->constants, context, type, &value,
                                      !arrays->is_recording, &one.buffer)) {
         return NULL;
     }
@@ -54,8 +53,30 @@ static ops_array *array_of_constant(const char *function, ops_context *context, 
     ops_array *node = array_take_tensor(context, function, &all);
     if (node) {
         node->operation = OPS_OPERATION_CONSTANT;
-        node->value = ops_round_to(type, value);
+        node->value = value;
     }
+    return node;
+}
+
+/* A constant of rank 0 without copies of tensors: many operations have a scalar. */
+static ops_array *array_of_scalar(const char *function, ops_context *context, hal_type type,
+                                  double value)
+{
+    ops_arrays *arrays = ops_arrays_make(context, function);
+    hal_buffer *buffer;
+    if (!arrays || ops_constants_get(&arrays->constants, context, type, &value,
+                                     !arrays->is_recording, &buffer)) {
+        return NULL;
+    }
+    ops_array *node = ops_node_create(arrays);
+    if (!node) {
+        hal_buffer_release(buffer);
+        return NULL;
+    }
+    ops_node_set_shape(node, type, 0, NULL);
+    node->view.buffer = buffer;
+    node->operation = OPS_OPERATION_CONSTANT;
+    node->value = value;
     return node;
 }
 
@@ -85,7 +106,9 @@ ops_array *ops_array_from_tensor(ops_context *context, const ops_tensor *tensor)
 ops_array *ops_array_full(ops_context *context, hal_type type, uint32_t rank, const int64_t *shape,
                           double value)
 {
-    return array_of_constant("ops_array_full", context, type, rank, shape, value);
+    const char *function = "ops_array_full";
+    return rank == 0 ? array_of_scalar(function, context, type, value)
+                     : array_of_constant(function, context, type, rank, shape, value);
 }
 
 ops_array *ops_array_full_of(ops_context *context, hal_type type, uint32_t rank,
@@ -99,7 +122,7 @@ ops_array *ops_array_full_of(ops_context *context, hal_type type, uint32_t rank,
 
 ops_array *ops_array_scalar(ops_context *context, hal_type type, double value)
 {
-    return array_of_constant("ops_array_scalar", context, type, 0, NULL, value);
+    return array_of_scalar("ops_array_scalar", context, type, value);
 }
 
 ops_array *ops_array_uniform(ops_context *context, hal_type type, uint32_t rank,

@@ -21,6 +21,9 @@ static hal_status broadcast_shapes(const char *function, ops_array *const *opera
             memcmp(x->shape, result->shape, x->rank * sizeof *x->shape) == 0) {
             continue;
         }
+        if (x->rank == 0) { /* a scalar */
+            continue;
+        }
         uint32_t rank = x->rank > result->rank ? x->rank : result->rank;
         int64_t shape[OPS_MAX_RANK]; /* result->shape may be result->own */
         for (uint32_t axis = 0; axis < rank; axis++) {

@@ -1,6 +1,7 @@
 #include "addresses.h"
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -28,11 +29,7 @@ std::vector<void *> &free_list(size_t index)
 
 size_t class_of(size_t bytes)
 {
-    size_t index = 6;
-    while ((size_t(1) << index) < bytes) {
-        index++;
-    }
-    return index;
+    return bytes <= LEAST ? std::bit_width(LEAST - 1) : std::bit_width(bytes - 1);
 }
 
 void reserve()
@@ -51,7 +48,7 @@ void *address_take(size_t bytes)
     if (bytes == 0) {
         return nullptr;
     }
-    const size_t index = class_of(bytes < LEAST ? LEAST : bytes);
+    const size_t index = class_of(bytes);
     TORCH_CHECK_WITH(OutOfMemoryError, index < 44, "halyard: a storage of ", bytes,
                      " bytes is more than any device has");
     std::vector<void *> &list = free_list(index);
@@ -73,7 +70,7 @@ void *address_take(size_t bytes)
 void address_return(void *address, size_t bytes)
 {
     if (address) {
-        free_list(class_of(bytes < LEAST ? LEAST : bytes)).push_back(address);
+        free_list(class_of(bytes)).push_back(address);
     }
 }
 

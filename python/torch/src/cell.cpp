@@ -15,6 +15,7 @@ namespace
 {
 
 std::atomic<Cell *> garbage{nullptr}; // cells to free, a stack
+Cell *spare = nullptr;                // cells that were freed, a stack as well
 
 void free_cell(Cell *cell)
 {
@@ -23,7 +24,23 @@ void free_cell(Cell *cell)
         ops_array_release(cell->value);
     }
     address_return(cell->address, cell->bytes);
-    delete cell;
+    cell->garbage_next = spare;
+    spare = cell;
+}
+
+// Every operator makes cells and frees others; there are no more than were alive at once.
+Cell *new_cell(int64_t device, size_t bytes)
+{
+    Cell *cell = spare;
+    if (cell) {
+        spare = cell->garbage_next;
+        *cell = Cell();
+    } else {
+        cell = new Cell;
+    }
+    cell->bytes = bytes;
+    cell->device = device;
+    return cell;
 }
 
 at::DataPtr data_of(Cell *cell)
@@ -127,10 +144,9 @@ at::DataPtr Cell::make(int64_t device, size_t bytes)
     Lock lock;
     device_at(device);
     check_fits(device, bytes);
-    Cell *cell = new Cell;
-    cell->bytes = bytes;
-    cell->device = device;
-    cell->address = address_take(bytes);
+    void *address = address_take(bytes);
+    Cell *cell = new_cell(device, bytes);
+    cell->address = address;
     return data_of(cell);
 }
 

@@ -10,19 +10,15 @@
 
 namespace halyard
 {
+
+LockState lock_state;
+DeviceList listed;
+
 namespace
 {
 
-std::recursive_mutex mutex;
-// Destroyed last of all, if ever: tensors outlive the library's statics.
-std::vector<Device> &devices()
-{
-    static auto *list = new std::vector<Device>;
-    return *list;
-}
 thread_local int64_t current = 0;
-thread_local char thread_mark;
-const char *owner = nullptr; // the mark of the thread that the contexts belong to
+uintptr_t owner = 0; // the thread that the contexts belong to
 
 Mode mode_from_environment()
 {
@@ -32,7 +28,6 @@ Mode mode_from_environment()
                 "HALYARD_TORCH: expected fused, eager or blocking, got ", name);
     return name == "fused" ? Mode::FUSED : name == "eager" ? Mode::EAGER : Mode::BLOCKING;
 }
-Mode chosen_mode = mode_from_environment();
 
 // With HAL_BACKEND its items; else the default choice, then the others as hal-info lists them.
 std::vector<std::string> selections()
@@ -70,13 +65,14 @@ std::vector<std::string> selections()
 
 void list_devices()
 {
-    static std::once_flag listed;
-    std::call_once(listed, [] {
-        for (const std::string &selection : selections()) {
-            Device device;
-            device.selection = selection;
-            devices().push_back(device);
+    static std::once_flag once;
+    std::call_once(once, [] {
+        const std::vector<std::string> found = selections();
+        listed.devices = new Device[found.size()];
+        for (size_t i = 0; i < found.size(); i++) {
+            listed.devices[i].selection = found[i];
         }
+        listed.count = (int64_t)found.size();
     });
 }
 
@@ -88,60 +84,60 @@ void open_device(Device &device)
     ops_context_set_fusion(device.context, chosen_mode == Mode::FUSED);
 }
 
-void take_contexts()
+// After the mutex was locked.
+void become_holder()
 {
-    if (owner == &thread_mark) {
+    const uintptr_t thread = this_thread();
+    lock_state.holder.store(thread, std::memory_order_relaxed);
+    lock_state.depth = 1;
+    if (C10_LIKELY(owner == thread)) {
         return;
     }
-    owner = &thread_mark;
-    for (Device &device : devices()) {
-        if (device.context) {
-            check(ops_context_set_thread(device.context));
+    owner = thread;
+    for (int64_t i = 0; i < listed.count; i++) {
+        if (listed.devices[i].context) {
+            check(ops_context_set_thread(listed.devices[i].context));
         }
     }
 }
 
 } // namespace
 
-Lock::Lock()
-{
-    mutex.lock();
-    take_contexts();
-    Cell::sweep();
-}
+Mode chosen_mode = mode_from_environment();
 
-Lock::~Lock()
+void lock_first()
 {
-    mutex.unlock();
+    lock_state.mutex.lock();
+    become_holder();
+    Cell::sweep();
 }
 
 bool try_lock()
 {
-    if (!mutex.try_lock()) {
+    if (has_lock()) {
+        lock_state.depth++;
+        return true;
+    }
+    if (!lock_state.mutex.try_lock()) {
         return false;
     }
-    take_contexts();
+    become_holder();
     return true;
-}
-
-void unlock()
-{
-    mutex.unlock();
 }
 
 int64_t device_count() noexcept
 {
     list_devices();
-    return (int64_t)devices().size();
+    return listed.count;
 }
 
-Device &device_at(int64_t index)
+Device &device_open(int64_t index)
 {
     const int64_t count = device_count();
     TORCH_CHECK(index >= 0 && index < count, "halyard: expected a device below ", count, ", got ",
                 index, "; hal-info lists the devices");
-    Device &device = devices()[(size_t)index];
-    if (C10_UNLIKELY(!device.context)) {
+    Device &device = listed.devices[index];
+    if (!device.context) {
         open_device(device);
     }
     return device;
@@ -149,7 +145,7 @@ Device &device_at(int64_t index)
 
 bool device_is_open(int64_t index)
 {
-    return index >= 0 && index < (int64_t)devices().size() && devices()[(size_t)index].context;
+    return index >= 0 && index < listed.count && listed.devices[index].context;
 }
 
 std::string device_name(int64_t index)
@@ -172,18 +168,13 @@ void set_current_device(int64_t index)
     current = index;
 }
 
-Mode mode() noexcept
-{
-    return chosen_mode;
-}
-
 void set_mode(Mode mode)
 {
     Lock lock;
     chosen_mode = mode;
-    for (Device &device : devices()) {
-        if (device.context) {
-            ops_context_set_fusion(device.context, mode == Mode::FUSED);
+    for (int64_t i = 0; i < listed.count; i++) {
+        if (listed.devices[i].context) {
+            ops_context_set_fusion(listed.devices[i].context, mode == Mode::FUSED);
         }
     }
 }

@@ -4,10 +4,13 @@
 // that Python code may hold; so a deleter never waits for it (Cell::destroy in cell.cpp).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <string>
 #include <vector>
+
+#include <pthread.h>
 
 #include <ops/ops.h>
 
@@ -33,23 +36,72 @@ enum class Mode {
     BLOCKING // its kernel has run when the call returns
 };
 
+// The mutex and who holds it: a nested lock, and there are some in each operator, costs no atomic
+// operation.
+struct LockState {
+    std::mutex mutex;
+    std::atomic<uintptr_t> holder{0};
+    uint32_t depth = 0; // of the holder's locks
+};
+extern LockState lock_state;
+
+inline uintptr_t this_thread() noexcept
+{
+    return (uintptr_t)pthread_self();
+}
+inline bool has_lock() noexcept
+{
+    return lock_state.holder.load(std::memory_order_relaxed) == this_thread();
+}
+// The outermost lock of a thread.
+void lock_first();
+inline void unlock() noexcept
+{
+    if (--lock_state.depth == 0) {
+        lock_state.holder.store(0, std::memory_order_relaxed);
+        lock_state.mutex.unlock();
+    }
+}
+// For deleters: whether the lock was free, or this thread's.
+bool try_lock();
+
 // Takes the lock and makes the thread the contexts' thread. Recursive.
 class Lock
 {
   public:
-    Lock();
-    ~Lock();
+    Lock()
+    {
+        if (has_lock()) {
+            lock_state.depth++;
+        } else {
+            lock_first();
+        }
+    }
+    ~Lock()
+    {
+        unlock();
+    }
     Lock(const Lock &) = delete;
     Lock &operator=(const Lock &) = delete;
 };
-// For deleters: whether the lock was free, or this thread's.
-bool try_lock();
-void unlock();
+
+// The devices, once they are listed. Never destroyed: tensors outlive the library's statics.
+struct DeviceList {
+    Device *devices = nullptr;
+    int64_t count = 0;
+};
+extern DeviceList listed;
 
 // The number of devices; 0 where none can be listed.
 int64_t device_count() noexcept;
+// Lists the devices if they are not, and opens one.
+Device &device_open(int64_t index);
 // The device, open. Under the lock. Throws a c10::Error with hal's message.
-Device &device_at(int64_t index);
+inline Device &device_at(int64_t index)
+{
+    const bool is_open = index >= 0 && index < listed.count && listed.devices[index].context;
+    return is_open ? listed.devices[index] : device_open(index);
+}
 inline ops_context *context_at(int64_t index)
 {
     return device_at(index).context;
@@ -61,7 +113,11 @@ std::string device_name(int64_t index);
 int64_t current_device() noexcept;
 void set_current_device(int64_t index);
 
-Mode mode() noexcept;
+extern Mode chosen_mode;
+inline Mode mode() noexcept
+{
+    return chosen_mode;
+}
 void set_mode(Mode mode);
 
 // Throws the Python exception for a status that is not HAL_OK.
