@@ -9,6 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Bindings are the ends of buffers of as many bytes, which the pool allocates as they are, so that
+ * who knows allocations and not bindings sees accesses behind the end. */
+enum { BUFFER_BYTES = 1 << 20 };
+
 static const float one = 1;
 
 static hal_status fill(hal_queue *queue, const sanitize_fault *fault, bool is_wrong, uint32_t at,
@@ -37,7 +41,8 @@ static hal_status run(hal_device *device, hal_queue *queue, const sanitize_fault
     for (uint32_t i = 0; status == HAL_OK && i < SANITIZE_BINDINGS; i++) {
         const uint64_t bytes = fault->bytes[i] && is_wrong ? fault->bytes[i] : 1024;
         bindings[i].length = bytes;
-        status = hal_buffer_create(device, HAL_MEMORY_DEVICE, bytes, &bindings[i].buffer);
+        bindings[i].offset = (BUFFER_BYTES - bytes) / 16 * 16;
+        status = hal_buffer_create(device, HAL_MEMORY_DEVICE, BUFFER_BYTES, &bindings[i].buffer);
         status = status == HAL_OK ? fill(queue, fault, is_wrong, i, &bindings[i]) : status;
     }
     if (status == HAL_OK) {
