@@ -24,6 +24,7 @@ typedef struct grouped_case {
     double alpha, beta;
     uint32_t precision;
     bool has_bias, is_host;
+    ops_gemm_impl impl; /* of offsets on the device */
 } grouped_case;
 
 typedef struct operands {
@@ -154,6 +155,7 @@ static void multiply(case_run *run, const grouped_case *c, operands *o)
                                       .alpha = c->alpha,
                                       .beta = c->beta,
                                       .precision = c->precision,
+                                      .impl = c->impl,
                                       .epilogue = c->has_bias ? expression_add_input(run) : NULL,
                                       .inputs = &o->bias.tensor,
                                       .input_count = c->has_bias ? 1 : 0};
@@ -164,8 +166,11 @@ static void multiply(case_run *run, const grouped_case *c, operands *o)
             "ops_gemm_grouped");
 }
 
-static void claim_types(case_run *run, const grouped_case *c)
+static void claim_kind(case_run *run, const grouped_case *c)
 {
+    if (c->impl == OPS_GEMM_NATIVE) {
+        case_claim_or_rewrite(run, false, "a native product of groups of this kind");
+    }
     case_claim_storage(run, c->type);
     case_claim_storage(run, c->type_c);
     case_claim_storage(run, c->type_offsets);
@@ -177,7 +182,7 @@ static void run_grouped(case_run *run, const void *parameters)
 {
     const grouped_case *c = parameters;
     operands o = {0};
-    claim_types(run, c);
+    claim_kind(run, c);
     make_operands(run, c, &o);
     upload(run, &o);
     multiply(run, c, &o);
@@ -192,7 +197,7 @@ static void run_specials(case_run *run, const void *parameters)
     enum { CORNERS = sizeof corners / sizeof corners[0] };
     const grouped_case *c = parameters;
     operands o = {0};
-    claim_types(run, c);
+    claim_kind(run, c);
     make_operands(run, c, &o);
     for (size_t i = 0; i < o.a.count; i++) {
         number_put(c->type, o.a.elements, i, corners[i / (size_t)(1 + i % 2 * 7) % CORNERS]);
@@ -209,23 +214,34 @@ static void run_specials(case_run *run, const void *parameters)
 static void print_member(const void *parameters, uint64_t seed, char *name, size_t bytes)
 {
     static const char *const classes[] = {"strict", "accurate", "fast"};
+    static const char *const impls[] = {
+        [OPS_GEMM_ANY] = "any", [OPS_GEMM_PORTABLE] = "portable", [OPS_GEMM_NATIVE] = "native"};
     const grouped_case *c = parameters;
     snprintf(name, bytes,
              "grouped(type=%s,c=%s,offsets=%s,groups=%d,rows=%d,n=%d,k=%d,division=%s,layouts=%s/"
-             "%s/%s,class=%s,alpha=%g,beta=%g,bias=%d,seed=%llu)",
+             "%s/%s,class=%s,alpha=%g,beta=%g,bias=%d,impl=%s,seed=%llu)",
              hal_type_name(c->type), hal_type_name(c->type_c),
              c->is_host ? "host" : hal_type_name(c->type_offsets), c->groups, c->rows, c->n, c->k,
              division_names[c->division], layout_name(c->layout_a), layout_name(c->layout_b),
              layout_name(c->layout_c), classes[c->precision], c->alpha, c->beta, c->has_bias,
-             (unsigned long long)seed);
+             impls[c->impl], (unsigned long long)seed);
 }
 
 static const case_family products = {
     .function = run_grouped, .bytes = sizeof(grouped_case), .print = print_member};
 
+/* Offsets on the device: through both implementations, of which the plugin's has no kernel for sums
+ * of no terms, and writes C by rows. */
 static void add_case(case_list *list, const grouped_case *c)
 {
-    case_add_member(list, &products, c);
+    grouped_case added = *c;
+    added.impl = c->is_host ? OPS_GEMM_ANY : OPS_GEMM_PORTABLE;
+    case_add_member(list, &products, &added);
+    if (!c->is_host && c->k > 0 && c->alpha != 0) {
+        added.impl = OPS_GEMM_NATIVE;
+        added.layout_c = LAYOUT_PLAIN;
+        case_add_member(list, &products, &added);
+    }
 }
 
 static void add_types(case_list *list, const grouped_case *plain)
@@ -283,6 +299,13 @@ static void add_variants(case_list *list, const grouped_case *plain)
     c.beta = 0.5;
     c.has_bias = true;
     add_case(list, &c);
+    c = *plain; /* several tasks of a processor's thread for a group */
+    c.rows = 2100;
+    c.n = 600;
+    c.k = 9;
+    c.division = ONE_FULL;
+    c.has_bias = true;
+    add_case(list, &c);
     c = *plain; /* more groups than rows, one column, long sums */
     c.groups = MOST_GROUPS;
     c.rows = 23;
@@ -316,5 +339,8 @@ void cases_ops_grouped(case_list *list)
     c.rows = 96;
     c.n = 40;
     c.k = 2;
-    case_add(list, run_specials, &c, sizeof c, "grouped(specials)");
+    c.impl = OPS_GEMM_PORTABLE;
+    case_add(list, run_specials, &c, sizeof c, "grouped(specials,impl=portable)");
+    c.impl = OPS_GEMM_NATIVE;
+    case_add(list, run_specials, &c, sizeof c, "grouped(specials,impl=native)");
 }

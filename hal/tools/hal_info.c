@@ -46,6 +46,7 @@ static const word feature_words[] = {{HAL_FEATURE_ASYNC_COPY, "async_copy"},
                                      {HAL_FEATURE_DRIVER_COMPILES, "driver_compiles"},
                                      {HAL_FEATURE_VIRTUAL_MEMORY, "virtual_memory"},
                                      {HAL_FEATURE_INTEGER_PRODUCTS, "integer_products"},
+                                     {HAL_FEATURE_GROUPED_PRODUCTS, "grouped_products"},
                                      {0, NULL}};
 static const word handle_words[] = {{HAL_HANDLE_BIT(HAL_HANDLE_HOST), "host"},
                                     {HAL_HANDLE_BIT(HAL_HANDLE_NATIVE), "native"},

@@ -120,6 +120,13 @@ static void read_gemm(payload *from, replay_kernel *kernel)
     kernel->workspace_bytes = take_u64(from);
 }
 
+static void read_offsets(payload *from, hal_gemm_description *gemm)
+{
+    const uint32_t type = take_u32(from);
+    from->bad |= type != HAL_TYPE_I32 && type != HAL_TYPE_I64;
+    gemm->type_offsets = (hal_type)type;
+}
+
 static void read_attention(payload *from, hal_attention_description *d)
 {
     uint32_t kinds[5];
@@ -171,6 +178,10 @@ static void read_kernel(payload *from, replay_kernel *kernel)
         break;
     case HAL_DUMP_KERNEL_GEMM:
         read_gemm(from, kernel);
+        break;
+    case HAL_DUMP_KERNEL_GROUPED_GEMM:
+        read_gemm(from, kernel);
+        read_offsets(from, &kernel->gemm);
         break;
     case HAL_DUMP_KERNEL_ATTENTION:
         read_attention(from, &kernel->attention);

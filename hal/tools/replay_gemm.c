@@ -12,7 +12,7 @@ typedef struct emitter {
     hal_ir_builder *b;
     const hal_gemm_description *gemm;
     hal_type sum_type, index_type;
-    hal_ir_memory_id a, b_matrix, c, inputs[HAL_GEMM_MAX_INPUTS];
+    hal_ir_memory_id a, b_matrix, c, inputs[HAL_GEMM_MAX_INPUTS], offsets;
     hal_ir_value alpha, beta;
     hal_ir_value row, column, batch; /* of index_type */
 } emitter;
@@ -58,6 +58,9 @@ static void emit_declarations(emitter *e)
         snprintf(name, sizeof name, "input%u", i);
         e->inputs[i] = hal_ir_binding(e->b, name, gemm->inputs[i].type, HAL_ACCESS_READ);
     }
+    if (gemm->type_offsets != HAL_TYPE_NONE) {
+        e->offsets = hal_ir_binding(e->b, "offsets", gemm->type_offsets, HAL_ACCESS_READ);
+    }
     e->alpha = hal_ir_scalar_value(e->b, "alpha", e->sum_type);
     e->beta = hal_ir_scalar_value(e->b, "beta", e->sum_type);
 }
@@ -84,6 +87,18 @@ static hal_ir_value emit_element(emitter *e, uint64_t count)
     e->row = hal_ir_rem(b, line, rows);
     e->batch = hal_ir_div(b, line, rows);
     return hal_ir_lt(b, item, index_of(e, (int64_t)count));
+}
+
+/* Whether the row belongs to the group that is the batch: each group has a work-item for it. */
+static hal_ir_value emit_row_in_group(const emitter *e)
+{
+    hal_ir_builder *b = e->b;
+    const hal_type type = e->gemm->type_offsets;
+    const hal_ir_value next = hal_ir_add(b, e->batch, index_of(e, 1));
+    const hal_ir_value row = hal_ir_cast(b, type, e->row);
+    const hal_ir_value begin = hal_ir_load(b, e->offsets, e->batch);
+    const hal_ir_value end = hal_ir_load(b, e->offsets, next);
+    return hal_ir_and(b, hal_ir_le(b, begin, row), hal_ir_lt(b, row, end));
 }
 
 static hal_ir_value emit_index(const emitter *e, hal_ir_value row, int64_t row_stride,
@@ -160,6 +175,9 @@ hal_status replay_plain_gemm(const hal_gemm_description *gemm, const hal_ir_kern
     HAL_TRY(hal_ir_builder_create("gemm", &e.b));
     emit_declarations(&e);
     hal_ir_if(e.b, emit_element(&e, count));
+    if (gemm->type_offsets != HAL_TYPE_NONE) {
+        hal_ir_if(e.b, emit_row_in_group(&e));
+    }
     const hal_ir_value at = emit_index(&e, e.row, gemm->ldc, e.column, 1, gemm->stride_c);
     hal_ir_value value = hal_ir_mul(e.b, e.alpha, emit_sum(&e));
     if (!gemm->beta_is_zero) {
@@ -168,6 +186,9 @@ hal_status replay_plain_gemm(const hal_gemm_description *gemm, const hal_ir_kern
     }
     value = emit_epilogue(&e, epilogue, value);
     hal_ir_store(e.b, e.c, at, hal_ir_cast(e.b, hal_type_of_value(gemm->type_c), value));
+    if (gemm->type_offsets != HAL_TYPE_NONE) {
+        hal_ir_end(e.b);
+    }
     hal_ir_end(e.b);
     hal_status status = hal_ir_builder_finish(e.b, ir);
     hal_ir_builder_destroy(e.b);

@@ -87,7 +87,7 @@ static void kernel_create(replay_made *made, hal_device *device, const replay_ke
                           uint32_t lanes)
 {
     hal_status status = HAL_OK;
-    if (from->form == HAL_DUMP_KERNEL_GEMM) {
+    if (from->form == HAL_DUMP_KERNEL_GEMM || from->form == HAL_DUMP_KERNEL_GROUPED_GEMM) {
         status = create_gemm(made, device, from);
     } else if (from->form == HAL_DUMP_KERNEL_ATTENTION) {
         made->attention = from->attention.type;
@@ -163,7 +163,9 @@ hal_type replay_binding_type(const replay_made *made, uint32_t binding)
     const hal_gemm_description *gemm = &made->gemm;
     if (binding >= INPUTS) {
         const uint32_t input = binding - INPUTS;
-        return input < gemm->input_count ? gemm->inputs[input].type : (hal_type)HAL_TYPE_NONE;
+        return input < gemm->input_count    ? gemm->inputs[input].type
+               : input == gemm->input_count ? gemm->type_offsets
+                                            : (hal_type)HAL_TYPE_NONE;
     }
     const hal_type types[INPUTS] = {gemm->type_a, gemm->type_b, gemm->type_c, HAL_TYPE_NONE};
     return types[binding];
@@ -177,7 +179,9 @@ const char *replay_binding_name(const replay_made *made, uint32_t binding)
         return binding < 4 ? sides[binding] : "";
     }
     if (made->is_gemm) {
-        return binding < 4 ? names[binding] : "input";
+        return binding < 4                            ? names[binding]
+               : binding < 4 + made->gemm.input_count ? "input"
+                                                      : "offsets";
     }
     return made->ir && binding < made->ir->binding_count
                ? made->ir->names + made->ir->memories[binding].name

@@ -279,6 +279,7 @@ static void describe(hal_device_info *info, const instruction_set *set, uint32_t
     info->features = HAL_FEATURE_ASYNC_COPY | HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_MAP_DEVICE |
                      HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_ZERO_COPY | HAL_FEATURE_FILL_PATTERNS |
                      HAL_FEATURE_INDIRECT | HAL_FEATURE_COPY_ROWS | HAL_FEATURE_VIRTUAL_MEMORY |
+                     HAL_FEATURE_GROUPED_PRODUCTS |
                      (cpu_gemm_isa_has_bytes(set->gemm) ? HAL_FEATURE_INTEGER_PRODUCTS : 0);
     info->math_f32 = claimed_math(lanes, CPU_F32);
     info->math_f64 = claimed_math(lanes, CPU_F64);

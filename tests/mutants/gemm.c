@@ -29,6 +29,12 @@ static void gemm_batch(hal_gemm_description *description)
     }
 }
 
+/* The last of more than eight groups is left out. */
+static void gemm_group(hal_gemm_description *description)
+{
+    description->batch -= description->type_offsets != HAL_TYPE_NONE && description->batch > 8;
+}
+
 /* The epilogue is skipped for rows after the last whole tile of 64. */
 static void gemm_epilogue(hal_gemm_description *description)
 {
@@ -37,7 +43,10 @@ static void gemm_epilogue(hal_gemm_description *description)
     }
 }
 
-const mutant mutants_gemm[] = {
-    {.name = "gemm_beta", .gemm = gemm_beta},         {.name = "gemm_column", .gemm = gemm_column},
-    {.name = "gemm_depth", .gemm = gemm_depth},       {.name = "gemm_batch", .gemm = gemm_batch},
-    {.name = "gemm_epilogue", .gemm = gemm_epilogue}, {.name = NULL}};
+const mutant mutants_gemm[] = {{.name = "gemm_beta", .gemm = gemm_beta},
+                               {.name = "gemm_column", .gemm = gemm_column},
+                               {.name = "gemm_depth", .gemm = gemm_depth},
+                               {.name = "gemm_batch", .gemm = gemm_batch},
+                               {.name = "gemm_epilogue", .gemm = gemm_epilogue},
+                               {.name = "gemm_group", .gemm = gemm_group},
+                               {.name = NULL}};

@@ -8,6 +8,7 @@ Prints, for each row, PyTorch's time over ours, by one kernel and by a product f
 of torch.mm for the groups that have rows, and torch._grouped_mm where PyTorch has it for the type.
 Types are those of hal-bench, bf16 on GPUs and f32 on processors; so are the sizes of groups.
 With --least the least times are compared, as on a machine that has other work, instead of medians.
+With --thread-time they are processor times of the calling thread, as of hal-bench --thread-time.
 """
 import argparse
 import json
@@ -35,8 +36,8 @@ def offsets_of(groups, rows):
     return at + [rows]
 
 
-def measure(call, device):
-    """Median and least microseconds of a call."""
+def measure(call, device, clock):
+    """Median and least microseconds of a call by a clock."""
     def wait():
         if device == "cuda":
             torch.cuda.synchronize()
@@ -44,10 +45,10 @@ def measure(call, device):
     wait()
     times, end = [], time.perf_counter() + 0.4
     while time.perf_counter() < end or len(times) < 9:
-        begin = time.perf_counter()
+        begin = clock()
         call()
         wait()
-        times.append((time.perf_counter() - begin) * 1e6)
+        times.append((clock() - begin) * 1e6)
     return statistics.median(times), min(times)
 
 
@@ -81,6 +82,8 @@ def main():
     parser.add_argument("--device", default="cuda", help="cuda or cpu (cuda)")
     parser.add_argument("--threads", type=int, help="of PyTorch on processors")
     parser.add_argument("--least", action="store_true", help="compare least times, not medians")
+    parser.add_argument("--thread-time", action="store_true",
+                        help="processor times of the calling thread, for --threads 1")
     parser.add_argument("--json", help="file to write")
     options = parser.parse_args()
     if options.threads:
@@ -88,13 +91,14 @@ def main():
     with open(options.rows, encoding="utf-8") as file:
         rows = json.load(file)["rows"]
     result = []
+    clock = time.thread_time if options.thread_time else time.perf_counter
     for row in rows:
         key = "min_us" if options.least else "median_us"
         ways = {"kernel": row[key]}
         ways.update({name: peer[key] for name, peer in row["peers"].items()})
         for name, call in peers(row, options.device):
             try:
-                times = dict(zip(("median_us", "min_us"), measure(call, options.device)))
+                times = dict(zip(("median_us", "min_us"), measure(call, options.device, clock)))
             except (RuntimeError, NotImplementedError) as error:
                 print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
                 continue

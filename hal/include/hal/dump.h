@@ -75,7 +75,10 @@ enum {
 
     /* A plugin's own attention (hal_attention_description): u32 type, causal, precision, batch,
      * outer; i64 m, n, d, e, and of q, k, v and y each: i64 row, batch, outer stride. */
-    HAL_DUMP_KERNEL_ATTENTION = 4
+    HAL_DUMP_KERNEL_ATTENTION = 4,
+
+    /* A plugin's own product of groups of rows: as HAL_DUMP_KERNEL_GEMM, then u32 type_offsets. */
+    HAL_DUMP_KERNEL_GROUPED_GEMM = 5
 };
 
 #endif

@@ -47,7 +47,9 @@ typedef enum hal_feature {        /* bits of hal_device_info.features */
     HAL_FEATURE_DRIVER_COMPILES = 512, /* a driver compiles kernels: hal-probe asks it about
                                         * constants where the device is a processor, too */
     HAL_FEATURE_VIRTUAL_MEMORY = 1024, /* buffers whose memory comes and goes, hal/reserved.h */
-    HAL_FEATURE_INTEGER_PRODUCTS = 2048 /* gemm knows integers: else it gets floats only */
+    HAL_FEATURE_INTEGER_PRODUCTS = 2048, /* gemm knows integers: else it gets floats only */
+    HAL_FEATURE_GROUPED_PRODUCTS = 4096  /* gemm knows groups of rows, type_offsets: else it gets
+                                          * none */
 } hal_feature;
 
 /* The record of a device. A plugin's `enumerate` fills it; hal checks it, replaces 0 where it means
@@ -220,8 +222,15 @@ typedef enum hal_gemm_precision { /* hal_gemm_description.precision */
  * C is not read when beta is 0. For k = 0 or alpha = 0 ops scales C itself; a plugin may refuse
  * k = 0 with UNSUPPORTED.
  *
+ * With type_offsets there are `batch` groups of rows: A is m x k and C m x n for all of them, with
+ * batch strides of 0, and the rows offsets[g] to offsets[g + 1] - 1 are those of matrix g of B. The
+ * kernel reads the offsets when it runs. Rows of no group are neither read nor written; offsets
+ * that do not ascend from 0 to m give wrong rows, and nothing outside of the matrices is accessed.
+ * To the epilogue the batch is the group, and the row is that of C.
+ *
  * The kernel has the bindings 0: A, 1: B, 2: C (read and write), 3: workspace
- * (length 0 if none is needed), 4 and up: the epilogue's further inputs; and the scalars
+ * (length 0 if none is needed), 4 and up: the epilogue's further inputs, after them with
+ * type_offsets: batch + 1 offsets, one after the other; and the scalars
  * {double alpha, double beta}. It is dispatched with a grid of 1, 1, 1.
  *
  * The epilogue is null or a fragment. Its inputs are 0: the value in the type of the sums (F32, F64
@@ -235,7 +244,9 @@ typedef struct hal_gemm_description {
     uint8_t precision;
     uint8_t levels;      /* of recursion of Strassen's algorithm, 0 to HAL_GEMM_MAX_LEVELS, with the
                           * bound in ops/gemm.h; a plugin uses that many or refuses the product */
-    uint8_t reserved[4]; /* 0 */
+    hal_type type_offsets; /* I32 or I64: there are groups of rows; NONE: a batch. Only for devices
+                            * with HAL_FEATURE_GROUPED_PRODUCTS */
+    uint8_t reserved[3];   /* 0 */
     uint32_t batch;
     uint32_t input_count; /* further inputs of the epilogue */
     int64_t m, n, k;

@@ -68,6 +68,24 @@ static hal_status check_options(const hal_gemm_description *gemm)
     return HAL_OK;
 }
 
+/* The matrices of A and C are one, which the groups divide. */
+static hal_status check_groups(const hal_gemm_description *gemm)
+{
+    if (gemm->type_offsets == HAL_TYPE_NONE) {
+        return HAL_OK;
+    }
+    if (gemm->type_offsets != HAL_TYPE_I32 && gemm->type_offsets != HAL_TYPE_I64) {
+        return fail_field("type_offsets", "HAL_TYPE_I32, HAL_TYPE_I64 or none", gemm->type_offsets);
+    }
+    if (gemm->levels != 0) {
+        return fail_field("levels", "0 with groups of rows", gemm->levels);
+    }
+    return gemm->stride_a != 0 || gemm->stride_c != 0
+               ? fail_field(gemm->stride_a != 0 ? "stride_a" : "stride_c", "0 with groups of rows",
+                            gemm->stride_a != 0 ? gemm->stride_a : gemm->stride_c)
+               : HAL_OK;
+}
+
 static hal_status check_epilogue(const hal_gemm_description *gemm)
 {
     if (gemm->input_count > HAL_GEMM_MAX_INPUTS) {
@@ -106,6 +124,9 @@ hal_status hal_gemm_check(const hal_gemm_description *given, hal_gemm_descriptio
     }
     if (status == HAL_OK) {
         status = check_options(checked);
+    }
+    if (status == HAL_OK) {
+        status = check_groups(checked);
     }
     return status == HAL_OK ? check_epilogue(checked) : status;
 }

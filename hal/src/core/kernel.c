@@ -21,7 +21,7 @@ static hal_status kernel_describe_gemm(hal_kernel *kernel, const hal_gemm_descri
 {
     static const char names[] = "gemm\0a\0b\0c\0workspace";
     enum { NAMED = 4, INPUT_BYTES = 8 };
-    kernel->names = malloc(sizeof names + HAL_GEMM_MAX_INPUTS * INPUT_BYTES);
+    kernel->names = malloc(sizeof names + HAL_GEMM_MAX_INPUTS * INPUT_BYTES + sizeof "offsets");
     if (!kernel->names) {
         return names_out_of_memory();
     }
@@ -37,6 +37,10 @@ static hal_status kernel_describe_gemm(hal_kernel *kernel, const hal_gemm_descri
     kernel->access[2] = gemm->beta_is_zero ? HAL_ACCESS_WRITE : HAL_ACCESS_READ_WRITE;
     kernel->access[3] = HAL_ACCESS_READ_WRITE;
     kernel->binding_count = NAMED + gemm->input_count;
+    if (gemm->type_offsets != HAL_TYPE_NONE) {
+        stpcpy(at, "offsets");
+        kernel->access[kernel->binding_count++] = HAL_ACCESS_READ;
+    }
     kernel->access[kernel->binding_count] = HAL_ACCESS_READ;
     kernel->scalar_bytes = 2 * sizeof(double);
     return HAL_OK;

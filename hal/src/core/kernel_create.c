@@ -321,6 +321,26 @@ static hal_status kernel_create_gemm_ahead(hal_device *device, const hal_gemm_de
                  : HAL_ERROR_OUT_OF_MEMORY;
 }
 
+/* Checks a description, and whether the device's plugin takes such ones. */
+static hal_status gemm_take(const char *function, hal_device *device,
+                            const hal_gemm_description *given, hal_gemm_description *legal)
+{
+    HAL_TRY(hal_device_check(device, function));
+    HAL_TRY(hal_gemm_check(given, legal));
+    if (!device->plugin->gemm) {
+        return hal_fail(HAL_ERROR_UNSUPPORTED, "%s: the plugin of %s:%u has no matrix product",
+                        function, device->plugin->name, device->index);
+    }
+    return legal->type_offsets != HAL_TYPE_NONE &&
+                   !(device->info.features & HAL_FEATURE_GROUPED_PRODUCTS)
+               ? hal_fail(HAL_ERROR_UNSUPPORTED,
+                          "%s: description.type_offsets: expected none, since the plugin of %s:%u "
+                          "has no products of groups of rows, got %u",
+                          function, device->plugin->name, device->index,
+                          (unsigned)legal->type_offsets)
+               : HAL_OK;
+}
+
 static hal_status kernel_create_gemm(const creation *how, hal_device *device,
                                      const hal_gemm_description *description, hal_kernel **kernel,
                                      uint64_t *workspace_bytes)
@@ -333,12 +353,7 @@ static hal_status kernel_create_gemm(const creation *how, hal_device *device,
     *kernel = NULL;
     *workspace_bytes = 0;
     hal_gemm_description legal;
-    HAL_TRY(hal_device_check(device, how->function));
-    HAL_TRY(hal_gemm_check(description, &legal));
-    if (!device->plugin->gemm) {
-        return hal_fail(HAL_ERROR_UNSUPPORTED, "%s: the plugin of %s:%u has no matrix product",
-                        how->function, device->plugin->name, device->index);
-    }
+    HAL_TRY(gemm_take(how->function, device, description, &legal));
     hal_ir_kernel *epilogue = NULL;
     if (legal.epilogue) {
         HAL_TRY(hal_ir_legalise(legal.epilogue, &device->info, &epilogue));
@@ -363,13 +378,7 @@ static hal_status gemm_estimate(hal_device *device, const hal_gemm_description *
     }
     *nanoseconds = 0;
     hal_gemm_description legal;
-    HAL_TRY(hal_device_check(device, "hal_gemm_estimate"));
-    HAL_TRY(hal_gemm_check(description, &legal));
-    if (!device->plugin->gemm) {
-        return hal_fail(HAL_ERROR_UNSUPPORTED,
-                        "hal_gemm_estimate: the plugin of %s:%u has no matrix product",
-                        device->plugin->name, device->index);
-    }
+    HAL_TRY(gemm_take("hal_gemm_estimate", device, description, &legal));
     legal.epilogue = NULL;
     legal.input_count = 0;
     return device->plugin->gemm_estimate

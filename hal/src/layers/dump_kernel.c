@@ -68,9 +68,13 @@ void hal_dump_describe(hal_payload *record, const hal_kernel_source *source)
 {
     const hal_ir_kernel *ir = source->ir;
     if (source->gemm) {
-        hal_payload_u32(record, HAL_DUMP_KERNEL_GEMM);
+        const bool has_groups = source->gemm->type_offsets != HAL_TYPE_NONE;
+        hal_payload_u32(record, has_groups ? HAL_DUMP_KERNEL_GROUPED_GEMM : HAL_DUMP_KERNEL_GEMM);
         hal_payload_string(record, "gemm");
         put_gemm(record, source);
+        if (has_groups) {
+            hal_payload_u32(record, source->gemm->type_offsets);
+        }
     } else if (source->attention) {
         hal_payload_u32(record, HAL_DUMP_KERNEL_ATTENTION);
         hal_payload_string(record, "attention");

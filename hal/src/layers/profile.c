@@ -148,8 +148,8 @@ void hal_profile_gemm_created(const hal_kernel *kernel, const hal_gemm_descripti
     const hal_gemm_description *d = description;
     const bool is_strict = d->type_a == HAL_TYPE_F32 && d->precision == HAL_GEMM_STRICT;
     const double count = (double)d->m * (double)d->n * (double)d->k;
-    hal_trace_kernel_operations(kernel, 2 * count * (d->batch > 1 ? d->batch : 1),
-                                unit_of(d->type_a, !is_strict));
+    const uint32_t products = d->type_offsets == HAL_TYPE_NONE && d->batch > 1 ? d->batch : 1;
+    hal_trace_kernel_operations(kernel, 2 * count * products, unit_of(d->type_a, !is_strict));
 }
 
 void hal_profile_buffer_labelled(const hal_buffer *buffer, const char *label)

@@ -82,6 +82,10 @@ void hal_validate_gemm_created(const hal_kernel *kernel, const hal_gemm_descript
             matrix_extent(m, 1, input->row_stride, input->batch_stride, gemm->batch, input->type);
         facts->bytes[4 + i] = rest + (uint64_t)(n - 1) * column * hal_type_size(input->type);
     }
+    if (gemm->type_offsets != HAL_TYPE_NONE) {
+        facts->bytes[facts->count++] =
+            ((uint64_t)gemm->batch + 1) * hal_type_size(gemm->type_offsets);
+    }
     keep_sizes(kernel, facts);
 }
 

@@ -62,7 +62,7 @@ typedef struct hal_queue_facts {
 /* Bytes that the bindings of a plugin's own product or attention need. */
 typedef struct hal_sizes_facts {
     uint32_t count;
-    uint64_t bytes[4 + HAL_GEMM_MAX_INPUTS];
+    uint64_t bytes[5 + HAL_GEMM_MAX_INPUTS];
 } hal_sizes_facts;
 
 struct hal_object {

@@ -15,7 +15,8 @@
     (HAL_FEATURE_ASYNC_COPY | HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_MAP_DEVICE |  \
      HAL_FEATURE_TIMESTAMPS | HAL_FEATURE_FAST_MATH | HAL_FEATURE_ZERO_COPY |   \
      HAL_FEATURE_INDIRECT | HAL_FEATURE_FILL_PATTERNS | HAL_FEATURE_COPY_ROWS | \
-     HAL_FEATURE_DRIVER_COMPILES | HAL_FEATURE_VIRTUAL_MEMORY | HAL_FEATURE_INTEGER_PRODUCTS)
+     HAL_FEATURE_DRIVER_COMPILES | HAL_FEATURE_VIRTUAL_MEMORY | HAL_FEATURE_INTEGER_PRODUCTS | \
+     HAL_FEATURE_GROUPED_PRODUCTS)
 #define KNOWN_MATH ((UINT32_C(1) << HAL_IR_MATH_COUNT) - 1)
 
 /* The range of the mask of SHUFFLE_XOR. */
@@ -147,7 +148,8 @@ static void info_limit(const hal_plugin_entries *plugin, hal_device_info *info)
         info->features &= ~(uint32_t)HAL_FEATURE_VIRTUAL_MEMORY;
     }
     if (!plugin->gemm) {
-        info->features &= ~(uint32_t)HAL_FEATURE_INTEGER_PRODUCTS;
+        info->features &=
+            ~(uint32_t)(HAL_FEATURE_INTEGER_PRODUCTS | HAL_FEATURE_GROUPED_PRODUCTS);
     }
     info->storage_types &= HAL_STORAGE_TYPES;
     info->arithmetic_types &= HAL_STORAGE_TYPES;

@@ -239,9 +239,8 @@ HAL_API ops_array *ops_array_matmul(ops_array *a, ops_array *b, uint32_t precisi
 /* The product of groups of rows, as ops_gemm_grouped: a [rows, k], b [groups, k, n], of one type of
  * floats or integers, offsets [groups + 1] of I32 or I64 or null, host_offsets the same numbers on
  * the host or null, but not both. Elementwise work that follows becomes the epilogue where one
- * kernel computes the product. Without host_offsets nothing waits for the offsets; on processors a
- * program that reads them first and passes them gets the plugin's own kernels. Rows without a group
- * have undefined elements. Integers have the type of their sums.
+ * kernel computes the product. Without host_offsets nothing waits for the offsets. Rows without a
+ * group have undefined elements. Integers have the type of their sums.
  * Ownership, Threads: as ops_array_unary; host_offsets are copied. Errors: null, INVALID_ARGUMENT
  * with the types and shapes, those of ops_gemm_grouped when it is computed. */
 HAL_API ops_array *ops_array_matmul_grouped(ops_array *a, ops_array *b, ops_array *offsets,

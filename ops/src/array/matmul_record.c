@@ -49,8 +49,10 @@ static bool epilogue_changes_product(const ops_fusion_plan *plan, const ops_gemm
     ops_tensor product = plan->anchor->view;
     if (options->epilogue && ops_node_is_grouped(plan->anchor)) {
         const ops_grouped_form *groups = plan->anchor->form;
-        return ops_gemm_grouped_is_apart(plan->context, plan->anchor->operand_count > 2,
-                                         groups->count > 0);
+        return ops_gemm_grouped_epilogue_changes(
+            plan->context, options, a, b,
+            plan->anchor->operand_count > 2 ? &plan->inputs[2]->view : NULL,
+            groups->count ? groups->offsets : NULL, y, &product);
     }
     if (!options->epilogue || options->precision == HAL_GEMM_NORMWISE || options->prepared ||
         ops_gemm_is_native(plan->context, options, a, b, y)) {

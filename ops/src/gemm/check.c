@@ -213,6 +213,7 @@ static void product_init_sums(ops_product *product, const ops_gemm_options *opti
     product->batch = 1;
     product->k = b->shape[0];
     product->has_sums = true;
+    product->offsets = NULL;
     product->a = (ops_matrix){.tensor = a, .rows = like->shape[0], .columns = b->shape[0]};
     product->b = (ops_matrix){.tensor = b, .rows = b->shape[0], .columns = b->shape[1]};
     product->c = (ops_matrix){.tensor = c, .rows = like->shape[0], .columns = like->shape[1]};

@@ -1,14 +1,17 @@
-/* Products of groups of rows, see ops/grouped.h: one portable kernel that finds the groups in the
- * device's memory (emit_groups.c), or an ordinary product for each group that the host knows. */
+/* Products of groups of rows, see ops/grouped.h: one kernel that finds the groups in the device's
+ * memory, the plugin's or a portable one (emit_groups.c), or an ordinary product for each group
+ * that the host knows. */
 #include "grouped.h"
 
 #include "check.h"
 #include "config.h"
+#include "native.h"
 #include "record.h"
 #include "task.h"
 #include "tensor/allocation.h"
 #include "tensor/expression.h"
 #include "tensor/loop_limit.h"
+#include "tensor/message.h"
 #include "tensor/overlap.h"
 #include "portable.h"
 
@@ -17,13 +20,30 @@
 
 #include <stdio.h>
 
+typedef enum grouped_way {
+    WAY_PORTABLE, /* one kernel of IR */
+    WAY_NATIVE,   /* one kernel of the plugin */
+    WAY_APART     /* a product for each group */
+} grouped_way;
+
+/* The plugin's kernel for a call. */
+typedef struct native_call {
+    ops_product product;
+    ops_gemm_plan plan;
+    uint32_t copies;       /* of A and B, which the plugin could not read; bits 1 and 2 */
+    ops_tensor layouts[3]; /* of these copies */
+    bool copies_offsets;
+    ops_tensor offsets; /* as the kernel reads them */
+} native_call;
+
 /* A checked call. */
 typedef struct grouped_call {
     const ops_gemm_options *options;
     const ops_tensor *a, *b, *c, *offsets;
     const int64_t *host_offsets; /* or null */
     int64_t groups, rows;
-    bool is_apart; /* a product for each group */
+    grouped_way way;
+    native_call native; /* with WAY_NATIVE */
 } grouped_call;
 
 static hal_status check_options(const ops_gemm_options *o)
@@ -71,33 +91,112 @@ hal_status ops_gemm_grouped_check_host(const char *function, int64_t groups, int
     return HAL_OK;
 }
 
-bool ops_gemm_grouped_is_apart(const ops_context *context, bool has_offsets, bool has_host_offsets)
+static bool call_is_empty(const grouped_call *call)
 {
-    return has_host_offsets && (!has_offsets || context->info->kind == HAL_DEVICE_CPU);
+    return call->groups == 0 || call->rows == 0 || call->c->shape[1] == 0;
+}
+
+/* The product as one kernel has it: a batch of B, from which groups of rows choose. */
+static void call_make_product(const grouped_call *call, ops_product *product)
+{
+    const ops_gemm_options *options = call->options;
+    const int64_t k = options->alpha == 0 ? 0 : call->a->shape[1], n = call->c->shape[1];
+    const int64_t shape_a[3] = {1, call->rows, k}, shape_b[3] = {call->groups, k, n};
+    const int64_t shape_c[3] = {1, call->rows, n}, shape_all[3] = {call->groups, call->rows, n};
+    const bool is_normwise = options->precision == HAL_GEMM_NORMWISE;
+    product->options = options;
+    product->precision = !hal_type_is_float(call->a->type) ? (uint32_t)HAL_GEMM_STRICT
+                         : is_normwise                     ? (uint32_t)HAL_GEMM_ACCURATE
+                                                           : options->precision;
+    product->batch = (uint32_t)call->groups;
+    product->accumulator = ops_gemm_accumulator(call->a->type);
+    product->k = call->a->shape[1];
+    product->has_sums = false;
+    product->offsets = NULL;
+    product->unread[0] = *call->a;
+    product->unread[1] = *call->b;
+    product->unread[0].shape[1] = product->unread[1].shape[1] = k;
+    product->a = ops_matrix_of(&product->unread[0], shape_a);
+    product->b = ops_matrix_of(&product->unread[1], shape_b);
+    product->c = ops_matrix_of(call->c, shape_c);
+    for (uint32_t i = 0; i < options->input_count; i++) {
+        product->inputs[i] = ops_matrix_of(&options->inputs[i], shape_all);
+    }
+}
+
+/* Plans the plugin's kernel; UNSUPPORTED where there is none. It reads offsets one after the other
+ * from an aligned place outside of C. */
+static hal_status native_plan(ops_context *context, const grouped_call *call, native_call *n)
+{
+    const uint64_t at = (uint64_t)call->offsets->offset * hal_type_size(call->offsets->type);
+    call_make_product(call, &n->product);
+    if (n->product.a.columns == 0) {
+        return HAL_ERROR_UNSUPPORTED;
+    }
+    n->copies = ops_product_make_contiguous(&n->product, n->layouts);
+    n->offsets = *call->offsets;
+    n->copies_offsets = call->offsets->stride[0] != 1 || ops_spans_meet(call->offsets, call->c) ||
+                        (at & (context->info->binding_alignment - 1)) != 0;
+    n->product.offsets = &n->offsets;
+    n->plan = (ops_gemm_plan){.path = OPS_GEMM_PATH_NONE};
+    return n->copies & 4 ? HAL_ERROR_UNSUPPORTED
+                         : ops_gemm_native_plan(context, &n->product, 0, 0, &n->plan);
+}
+
+/* What a plugin says that declines is no failure where another way follows. */
+static bool call_is_native(ops_context *context, grouped_call *call)
+{
+    ops_message message;
+    if (!call->offsets || call->options->impl == OPS_GEMM_PORTABLE || call_is_empty(call)) {
+        return false;
+    }
+    ops_message_save(&message);
+    const bool is_native = native_plan(context, call, &call->native) == HAL_OK;
+    ops_message_restore(&message);
+    return is_native;
+}
+
+static bool epilogue_has_places(const ops_gemm_options *o)
+{
+    return o->epilogue &&
+           (ops_expression_reads(o->epilogue, 1, 1) || ops_expression_reads(o->epilogue, 3, 3));
+}
+
+static grouped_way way_find(ops_context *context, grouped_call *call)
+{
+    const bool is_native = call->options->impl == OPS_GEMM_NATIVE;
+    if (call_is_native(context, call)) {
+        return WAY_NATIVE;
+    }
+    return call->host_offsets && !epilogue_has_places(call->options) &&
+                   (is_native || !call->offsets || context->info->kind == HAL_DEVICE_CPU)
+               ? WAY_APART
+               : WAY_PORTABLE;
 }
 
 /* Chooses between one kernel and a product for each group. */
-static hal_status call_choose(const ops_context *context, grouped_call *call)
+static hal_status call_choose(ops_context *context, grouped_call *call)
 {
     const ops_gemm_options *o = call->options;
     const bool is_native = o->impl == OPS_GEMM_NATIVE;
-    const bool has_places = o->epilogue && (ops_expression_reads(o->epilogue, 1, 1) ||
-                                            ops_expression_reads(o->epilogue, 3, 3));
-    if (is_native && !call->host_offsets) {
-        return hal_status_set(HAL_ERROR_UNSUPPORTED,
-                              "ops_gemm_grouped: options.impl: expected OPS_GEMM_ANY or _PORTABLE "
-                              "without host_offsets, got OPS_GEMM_NATIVE");
+    call->way = way_find(context, call);
+    if (call->way != WAY_PORTABLE) {
+        return HAL_OK;
     }
-    if (has_places && (is_native || !call->offsets)) {
+    if (epilogue_has_places(o) && (is_native || !call->offsets)) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
                               "ops_gemm_grouped: options.epilogue: expected one that reads neither "
                               "row nor batch without offsets in the device's memory or with "
                               "OPS_GEMM_NATIVE, got another");
     }
-    call->is_apart = !has_places && (is_native || ops_gemm_grouped_is_apart(context, call->offsets,
-                                                                            call->host_offsets));
+    if (is_native) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_gemm_grouped: options.impl: expected OPS_GEMM_ANY or _PORTABLE "
+                              "without host_offsets, since the plugin has no such product of "
+                              "groups, got OPS_GEMM_NATIVE");
+    }
     const int64_t longest = ops_gemm_longest_k(context, o);
-    if (!call->is_apart && call->a->shape[1] > longest) {
+    if (call->a->shape[1] > longest) {
         return hal_status_set(HAL_ERROR_UNSUPPORTED,
                               "ops_gemm_grouped: a: expected a k of at most %lld, which %s adds in "
                               "a loop, got %lld",
@@ -107,7 +206,7 @@ static hal_status call_choose(const ops_context *context, grouped_call *call)
     return HAL_OK;
 }
 
-static hal_status call_check(const ops_context *context, grouped_call *call)
+static hal_status call_check(ops_context *context, grouped_call *call)
 {
     const ops_tensor *none = NULL;
     HAL_TRY(ops_gemm_resolve(&call->options, &none));
@@ -127,38 +226,6 @@ static hal_status call_check(const ops_context *context, grouped_call *call)
                                             call->host_offsets));
     }
     return call_choose(context, call);
-}
-
-static bool call_is_empty(const grouped_call *call)
-{
-    return call->groups == 0 || call->rows == 0 || call->c->shape[1] == 0;
-}
-
-/* The product as the portable kernel has it: a batch of B, from which groups of rows choose. */
-static void call_make_product(const grouped_call *call, ops_product *product)
-{
-    const ops_gemm_options *options = call->options;
-    const int64_t k = options->alpha == 0 ? 0 : call->a->shape[1], n = call->c->shape[1];
-    const int64_t shape_a[3] = {1, call->rows, k}, shape_b[3] = {call->groups, k, n};
-    const int64_t shape_c[3] = {1, call->rows, n}, shape_all[3] = {call->groups, call->rows, n};
-    const bool is_normwise = options->precision == HAL_GEMM_NORMWISE;
-    product->options = options;
-    product->precision = !hal_type_is_float(call->a->type) ? (uint32_t)HAL_GEMM_STRICT
-                         : is_normwise                     ? (uint32_t)HAL_GEMM_ACCURATE
-                                                           : options->precision;
-    product->batch = (uint32_t)call->groups;
-    product->accumulator = ops_gemm_accumulator(call->a->type);
-    product->k = call->a->shape[1];
-    product->has_sums = false;
-    product->unread[0] = *call->a;
-    product->unread[1] = *call->b;
-    product->unread[0].shape[1] = product->unread[1].shape[1] = k;
-    product->a = ops_matrix_of(&product->unread[0], shape_a);
-    product->b = ops_matrix_of(&product->unread[1], shape_b);
-    product->c = ops_matrix_of(call->c, shape_c);
-    for (uint32_t i = 0; i < options->input_count; i++) {
-        product->inputs[i] = ops_matrix_of(&options->inputs[i], shape_all);
-    }
 }
 
 /* Of A the rows are contiguous, since groups begin anywhere: accesses across rows have one. */
@@ -272,6 +339,55 @@ static hal_status record_kernel(ops_context *context, const grouped_call *call)
     return status;
 }
 
+/* Makes the copies that the plugin's kernel reads. */
+static hal_status native_copy(ops_context *context, const grouped_call *call, native_call *n)
+{
+    const ops_tensor *const from[2] = {call->a, call->b};
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < 2 && status == HAL_OK; i++) {
+        if (n->copies >> i & 1) {
+            ops_tensor *to = &n->layouts[i];
+            status = ops_tensor_create(context, from[i]->type, from[i]->rank, from[i]->shape, to);
+            status = status == HAL_OK ? ops_copy(context, from[i], to) : status;
+        }
+    }
+    if (n->copies_offsets && status == HAL_OK) {
+        const ops_tensor *offsets = call->offsets;
+        status = ops_tensor_create(context, offsets->type, 1, offsets->shape, &n->offsets);
+        status = status == HAL_OK ? ops_copy(context, offsets, &n->offsets) : status;
+    }
+    return status;
+}
+
+/* Records the plugin's kernel, or without memory for it the portable one. */
+static hal_status record_native(ops_context *context, grouped_call *call)
+{
+    native_call *n = &call->native;
+    ops_message message;
+    ops_message_save(&message);
+    if (n->copies_offsets) {
+        n->offsets.buffer = NULL;
+    }
+    hal_status status = native_copy(context, call, n);
+    if (status == HAL_OK) {
+        status = ops_gemm_native_record(context, &n->product, &n->plan, NULL);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        if (n->copies >> i & 1) {
+            ops_tensor_release(&n->layouts[i]);
+        }
+    }
+    if (n->copies_offsets) {
+        ops_tensor_release(&n->offsets);
+    }
+    if (status != HAL_ERROR_OUT_OF_MEMORY || call->options->impl == OPS_GEMM_NATIVE ||
+        call->a->shape[1] > ops_gemm_longest_k(context, call->options)) {
+        return status;
+    }
+    ops_message_restore(&message);
+    return record_kernel(context, call);
+}
+
 /* The rows of an input that belong to a group. */
 static hal_status input_of_group(const ops_tensor *input, int64_t group, int64_t first,
                                  int64_t rows, ops_tensor *view)
@@ -339,7 +455,10 @@ hal_status ops_gemm_grouped(ops_context *context, const ops_gemm_options *option
     if (call_is_empty(&call)) {
         return HAL_OK;
     }
-    return call.is_apart ? record_groups(context, &call) : record_kernel(context, &call);
+    if (call.way == WAY_NATIVE) {
+        return record_native(context, &call);
+    }
+    return call.way == WAY_APART ? record_groups(context, &call) : record_kernel(context, &call);
 }
 
 hal_status ops_gemm_grouped_describe(ops_context *context, const ops_gemm_options *options,
@@ -367,9 +486,17 @@ hal_status ops_gemm_grouped_describe(ops_context *context, const ops_gemm_option
                  (long long)call.rows, (long long)c->shape[1], (long long)a->shape[1]);
     char *end = text + ((uint64_t)count < bytes ? (uint64_t)count : bytes - 1);
     const uint64_t left = bytes - (uint64_t)(end - text);
-    if (call_is_empty(&call) || call.is_apart) {
+    if (call_is_empty(&call) || call.way == WAY_APART) {
         snprintf(end, left, "%s",
-                 call.is_apart ? "a product for each group" : "nothing to compute");
+                 call_is_empty(&call) ? "nothing to compute" : "a product for each group");
+        return HAL_OK;
+    }
+    if (call.way == WAY_NATIVE) {
+        const uint32_t copies =
+            call.native.copies | call.native.plan.copies >> OPS_GEMM_ALIGNS_SHIFT;
+        snprintf(end, left, "one kernel, native%s%s, %llu bytes of workspace",
+                 copies & 1 ? ", a copied" : "", copies & 2 ? ", b copied" : "",
+                 (unsigned long long)call.native.plan.workspace_bytes);
         return HAL_OK;
     }
     call_make_product(&call, &t.product);
@@ -387,4 +514,28 @@ hal_status ops_gemm_grouped_describe(ops_context *context, const ops_gemm_option
     snprintf(end, left, "one kernel, %s%s%s", config, has_a ? ", a copied" : "",
              has_b ? ", b copied" : "");
     return HAL_OK;
+}
+
+bool ops_gemm_grouped_epilogue_changes(ops_context *context, const ops_gemm_options *options,
+                                       const ops_tensor *a, const ops_tensor *b,
+                                       const ops_tensor *offsets, const int64_t *host_offsets,
+                                       const ops_tensor *c, const ops_tensor *product)
+{
+    ops_gemm_options plain = *options;
+    ops_tensor layout = *product;
+    grouped_call call = {.options = options,
+                         .a = a,
+                         .b = b,
+                         .c = c,
+                         .offsets = offsets,
+                         .host_offsets = host_offsets,
+                         .groups = b->shape[0],
+                         .rows = a->shape[0]};
+    const grouped_way way = way_find(context, &call);
+    layout.buffer = NULL;
+    plain.epilogue = NULL;
+    plain.input_count = 0;
+    call.options = &plain;
+    call.c = &layout;
+    return way == WAY_APART || way != way_find(context, &call);
 }

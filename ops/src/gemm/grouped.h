@@ -12,7 +12,12 @@
 hal_status ops_gemm_grouped_check_host(const char *function, int64_t groups, int64_t rows,
                                        const int64_t *offsets);
 
-/* Whether there is a product for each group rather than one kernel, of epilogues without places. */
-bool ops_gemm_grouped_is_apart(const ops_context *context, bool has_offsets, bool has_host_offsets);
+/* Whether a product whose arguments ops_gemm_grouped takes is computed in another way with its
+ * epilogue than without, and so in another order of additions; products for each group may each be.
+ *   product  C without the epilogue, of which the layout alone is read */
+bool ops_gemm_grouped_epilogue_changes(ops_context *context, const ops_gemm_options *options,
+                                       const ops_tensor *a, const ops_tensor *b,
+                                       const ops_tensor *offsets, const int64_t *host_offsets,
+                                       const ops_tensor *c, const ops_tensor *product);
 
 #endif

@@ -119,6 +119,7 @@ static hal_status product_describe(const ops_context *context, const ops_product
     d->beta_is_zero = p->options->beta == 0;
     d->precision = (uint8_t)p->precision;
     d->levels = (uint8_t)plan->levels;
+    d->type_offsets = p->offsets ? p->offsets->type : (hal_type)HAL_TYPE_NONE;
     d->batch = p->batch;
     d->m = p->c.rows;
     d->n = p->c.columns;
@@ -329,6 +330,10 @@ hal_status ops_gemm_native_plan(ops_context *context, const ops_product *product
         !(context->info->features & HAL_FEATURE_INTEGER_PRODUCTS)) {
         return product_decline(product, plan, "floats", "integers");
     }
+    if (product->offsets && !(context->info->features & HAL_FEATURE_GROUPED_PRODUCTS)) {
+        return product_decline(product, plan, "a plugin with products of groups of rows",
+                               "another");
+    }
     const uint32_t possible = useful != needed && copies_may_pay(context, product) ? 2 : 1;
     for (uint32_t i = 0; i < possible; i++) {
         native_way way = ways[i];
@@ -355,15 +360,19 @@ hal_status ops_gemm_native_plan(ops_context *context, const ops_product *product
 static hal_status kernel_record(ops_context *context, const ops_product *p, const ops_entry *entry,
                                 hal_buffer *workspace, const ops_product *keep)
 {
-    const uint32_t grid[3] = {1, 1, 1}, count = 4 + p->options->input_count;
+    const uint32_t grid[3] = {1, 1, 1};
     const double scalars[2] = {p->options->alpha, p->options->beta};
-    hal_range ranges[4 + OPS_GEMM_MAX_INPUTS];
+    uint32_t count = 4 + p->options->input_count;
+    hal_range ranges[5 + OPS_GEMM_MAX_INPUTS];
     ranges[0] = ops_tensor_range(p->a.tensor);
     ranges[1] = ops_tensor_range(p->b.tensor);
     ranges[2] = ops_tensor_range(p->c.tensor);
     ranges[3] = (hal_range){workspace, 0, workspace ? entry->workspace_bytes : 0};
     for (uint32_t i = 0; i < p->options->input_count; i++) {
         ranges[4 + i] = ops_tensor_range(p->inputs[i].tensor);
+    }
+    if (p->offsets) {
+        ranges[count++] = ops_tensor_range(p->offsets);
     }
     if (keep && !workspace) {
         ops_product_dispatch dispatch;

@@ -53,6 +53,7 @@ void ops_product_init(ops_product *product, const ops_gemm_options *options, con
     product->batch = (uint32_t)batch;
     product->accumulator = ops_gemm_accumulator(a->type);
     product->has_sums = false;
+    product->offsets = NULL;
     product->a = ops_matrix_of(a, shape_a);
     product->b = ops_matrix_of(b, shape_b);
     product->c = ops_matrix_of(c, shape_c);

@@ -47,9 +47,10 @@ typedef struct ops_product {
     uint32_t precision; /* the class; a planner replaces HAL_GEMM_NORMWISE */
     uint32_t batch;
     hal_type accumulator;
-    int64_t k;            /* of the caller's A and B */
-    bool has_sums;        /* options.a_sums or options.c_sums: A or C may have no tensor */
-    ops_tensor unread[2]; /* A and B of an alpha of 0, which have a k of 0 */
+    int64_t k;                 /* of the caller's A and B */
+    bool has_sums;             /* options.a_sums or options.c_sums: A or C may have no tensor */
+    const ops_tensor *offsets; /* of groups of rows, of which the batch is the count; or null */
+    ops_tensor unread[2];      /* A and B of an alpha of 0, which have a k of 0 */
     ops_matrix a, b, c;
     ops_matrix inputs[OPS_GEMM_MAX_INPUTS]; /* options->input_count of them are set */
 } ops_product;

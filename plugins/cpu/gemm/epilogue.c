@@ -23,7 +23,7 @@ typedef struct span {
 typedef struct part {
     span rows, cols;
 } part;
-enum { MAX_PARTS = 4 };
+enum { MAX_PARTS = 20 };
 
 /* The kernel under construction. */
 typedef struct draft {
@@ -98,12 +98,49 @@ static uint32_t most_cols(uint32_t rows)
     return rows <= 2 ? 512 : rows <= 4 ? 256 : rows <= 8 ? 128 : 64;
 }
 
+/* Cuts rows into pieces whose columns are powers of two. A compiled piece is one group. */
+static uint32_t rows_cut(const cpu_epilogue *epilogue, span rows, uint32_t cols, part *parts)
+{
+    const uint32_t most = most_cols(rows.size);
+    uint32_t count = 0, first = 0, size = most;
+    while (first < cols) {
+        const uint32_t left = cols - first;
+        while (size > left) {
+            size /= 2;
+        }
+        const uint32_t groups = epilogue->compiles ? 1 : left / size;
+        parts[count++] = (part){rows, {first, size, groups}};
+        first += size * groups;
+    }
+    return count;
+}
+
+/* Cuts a tile of any size. */
+static uint32_t any_tile_cut(const cpu_epilogue *epilogue, uint32_t rows, uint32_t cols,
+                             part parts[MAX_PARTS])
+{
+    uint32_t count = 0;
+    if (epilogue->compiles && cols > 1) {
+        return rows_cut(epilogue, (span){0, 1, rows}, cols, parts);
+    }
+    for (int i = 0; i < 2; i++) {
+        const span whole = span_cut(rows, GROUP_ROWS, false);
+        const span rest = {whole.size * whole.count, 1, rows % GROUP_ROWS};
+        const span down = i == 0 ? whole : rest;
+        count += down.count > 0 ? rows_cut(epilogue, down, cols, parts + count) : 0;
+    }
+    return count;
+}
+
 /* Cuts a tile. Returns the number of parts. A compiled piece is a row, so that its memory is
  * contiguous. The interpreter takes some rows at a time, and so do tiles of a single column. */
 static uint32_t tile_cut(const cpu_epilogue *epilogue, uint32_t rows, uint32_t cols,
                          part parts[MAX_PARTS])
 {
     uint32_t count = 0;
+    if (epilogue->has_any_tiles) {
+        return any_tile_cut(epilogue, rows, cols, parts);
+    }
     if (epilogue->compiles && cols > 1) {
         parts[count++] = (part){{0, 1, rows}, {0, cols, 1}};
         return count;
@@ -352,12 +389,23 @@ static hal_type sums_type(hal_type type)
                                                              : (hal_type)HAL_TYPE_F32;
 }
 
+/* All pieces that rows_cut makes: of whole groups of rows, and of one row. */
+int cpu_epilogue_any_shapes(int64_t cols, struct cpu_gemm_shape shapes[CPU_EPILOGUE_ANY_SHAPES])
+{
+    int count = 0;
+    for (int i = 0; i < CPU_EPILOGUE_ANY_SHAPES && (1 << i) <= cols; i++) {
+        shapes[count++] = (struct cpu_gemm_shape){GROUP_ROWS + 1, 1 << i};
+    }
+    return count;
+}
+
 hal_status cpu_epilogue_make(cpu_epilogue *epilogue, const hal_gemm_description *description,
                              const cpu_executable_options *options,
                              const struct cpu_gemm_shape *shapes, int shape_count)
 {
     memset(epilogue, 0, sizeof(*epilogue));
     epilogue->compiles = options->compiles;
+    epilogue->has_any_tiles = description->type_offsets != HAL_TYPE_NONE;
     epilogue->type = sums_type(description->type_a);
     epilogue->input_count = description->input_count;
     memcpy(epilogue->inputs, description->inputs, sizeof(epilogue->inputs));

@@ -18,8 +18,9 @@ typedef struct cpu_epilogue_piece {
 enum { CPU_EPILOGUE_PIECES = 96 };
 
 typedef struct cpu_epilogue {
-    hal_type type; /* of the tile's sums: F32, F64, I32 or U32 */
-    bool compiles; /* pieces to machine code */
+    hal_type type;      /* of the tile's sums: F32, F64, I32 or U32 */
+    bool compiles;      /* pieces to machine code */
+    bool has_any_tiles; /* of groups: their columns are cut into powers of two */
     uint32_t input_count;
     hal_gemm_input inputs[HAL_GEMM_MAX_INPUTS];
     uint32_t piece_count;
@@ -39,12 +40,17 @@ typedef struct cpu_epilogue_tile {
 /* The most rows and columns that a tile may have. */
 enum { CPU_EPILOGUE_SIDE = 1024 };
 
-/* Makes an epilogue of a description's fragment for tiles of these shapes. The fragment is used
- * during the call only. The caller releases the epilogue, also after a failure. */
+/* Makes an epilogue of a description's fragment for tiles of these shapes; of groups of rows for
+ * tiles of any shape, with those of cpu_epilogue_any_shapes. The fragment is used during
+ * the call only. The caller releases the epilogue, also after a failure. */
 hal_status cpu_epilogue_make(cpu_epilogue *epilogue, const hal_gemm_description *description,
                              const cpu_executable_options *options,
                              const struct cpu_gemm_shape *shapes, int shape_count);
 void cpu_epilogue_release(cpu_epilogue *epilogue);
+
+/* Writes the shapes for groups of rows with that many columns, and returns their number. */
+enum { CPU_EPILOGUE_ANY_SHAPES = 10 };
+int cpu_epilogue_any_shapes(int64_t cols, struct cpu_gemm_shape shapes[CPU_EPILOGUE_ANY_SHAPES]);
 
 /* Applies it to a tile. `inputs` are the addresses of the first elements of the inputs. */
 void cpu_epilogue_run(const cpu_epilogue *epilogue, cpu_worker *worker, void *const *inputs,

@@ -3,6 +3,7 @@ set(CPU_GEMM_DIR ${CMAKE_CURRENT_LIST_DIR})
 set(CPU_GEMM_SOURCES
     ${CPU_GEMM_DIR}/gemm.c ${CPU_GEMM_DIR}/plan.c ${CPU_GEMM_DIR}/pairs.c
     ${CPU_GEMM_DIR}/levels.c ${CPU_GEMM_DIR}/single.c ${CPU_GEMM_DIR}/skinny.c
+    ${CPU_GEMM_DIR}/groups.c
     ${CPU_GEMM_DIR}/micro_base.c ${CPU_GEMM_DIR}/product.c ${CPU_GEMM_DIR}/epilogue.c)
 set_source_files_properties(${CPU_GEMM_DIR}/micro_base.c PROPERTIES
     COMPILE_OPTIONS "${CPU_LOOP_FLAGS}")

@@ -259,9 +259,7 @@ static bool plan_suits_pairs(const struct cpu_gemm_plan *p)
            d->m * d->n * d->k >= PAIRS_WORK;
 }
 
-/* A strip of A and a panel of B for one slab fill the first cache; a task's panels and sums half
- * of the second. B is packed once where several tasks need the same columns. */
-static void plan_choose_pairs(struct cpu_gemm_plan *p)
+void cpu_gemm_plan_take_pairs(struct cpu_gemm_plan *p)
 {
     const struct cpu_gemm_desc *d = &p->desc;
     p->route = CPU_GEMM_PAIRS;
@@ -301,8 +299,7 @@ static void plan_choose_slabs(struct cpu_gemm_plan *p)
     }
 }
 
-/* The parts of A and B that a task reads in a slab share half of the second cache. */
-static int64_t plan_task_side(const struct cpu_gemm_plan *p)
+int64_t cpu_gemm_plan_side(const struct cpu_gemm_plan *p)
 {
     const int64_t l2 = cpu_cache_bytes(2) / p->size;
     return cpu_gemm_clamp(l2 / 4 / (p->kc > 0 ? p->kc : 1), 64, 960);
@@ -313,7 +310,7 @@ static int64_t plan_task_side(const struct cpu_gemm_plan *p)
 static void plan_choose_levels(struct cpu_gemm_plan *p)
 {
     const struct cpu_gemm_desc *d = &p->desc;
-    const int64_t side = cpu_gemm_clamp(plan_task_side(p), 64, 192), most = LEVELS_OUTER;
+    const int64_t side = cpu_gemm_clamp(cpu_gemm_plan_side(p), 64, 192), most = LEVELS_OUTER;
     p->route = CPU_GEMM_LEVELS;
     p->kc = p->kc > 0 ? p->kc : 1;
     p->strip = p->kernels->mr;
@@ -344,7 +341,7 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
     p->outer_m = p->outer_m < d->m ? p->outer_m : d->m;
     p->outer_n = cpu_gemm_round_up(outer, kernels->nr);
     p->outer_n = p->outer_n < d->n ? p->outer_n : d->n;
-    const int64_t side = plan_task_side(p);
+    const int64_t side = cpu_gemm_plan_side(p);
     p->task_m = cpu_gemm_round_up(side < p->outer_m ? side : p->outer_m, p->strip);
     p->task_n = cpu_gemm_round_up(side < p->outer_n ? side : p->outer_n, kernels->nr);
     /* Rows along k are read in place as fast as packed; other reads are packed if the matrix is
@@ -555,6 +552,52 @@ static void plan_choose_kernels(struct cpu_gemm_plan *plan, enum cpu_gemm_isa is
 #endif
 }
 
+static void plan_choose(struct cpu_gemm_plan *plan)
+{
+    if (plan_suits_pairs(plan) || cpu_gemm_is_integer(plan->desc.type_a)) {
+        cpu_gemm_plan_take_pairs(plan);
+        return;
+    }
+    plan_choose_slabs(plan);
+    if (plan->desc.levels > 0) {
+        plan_choose_levels(plan);
+        return;
+    }
+    plan_choose_route(plan);
+    plan_choose_blocks(plan);
+}
+
+void cpu_gemm_plan_set_rows(struct cpu_gemm_plan *plan, const struct cpu_gemm_desc *desc,
+                            int64_t rows)
+{
+    plan->desc = *desc;
+    plan->desc.batch = 1;
+    plan->desc.m = plan->m = rows;
+    plan->in_tiles = plan->writes_row = false;
+    desc_straighten(&plan->desc);
+    plan_choose(plan);
+}
+
+void cpu_gemm_plan_part(struct cpu_gemm_plan *part, const struct cpu_gemm_plan *whole, int64_t rows,
+                        int64_t cols)
+{
+    *part = *whole;
+    part->desc.m = part->m = rows;
+    part->desc.n = part->n = cols;
+    if (part->route == CPU_GEMM_PAIRS) {
+        cpu_gemm_plan_take_pairs(part);
+    } else {
+        plan_choose_blocks(part);
+    }
+    part->pack_a = whole->pack_a;
+    part->pack_b = part->route == CPU_GEMM_PAIRS ? part->pack_b : whole->pack_b;
+    part->in_chains = whole->in_chains;
+    part->in_tiles = whole->in_tiles;
+    part->writes_row = whole->writes_row;
+    part->streams = part->is_single = false;
+    part->max_threads = 1;
+}
+
 const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm_desc *desc)
 {
     const char *wrong = desc_check(desc);
@@ -575,20 +618,11 @@ const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm
         }
     }
     plan_choose_kernels(plan, isa);
-    if (plan_suits_pairs(plan)) {
-        plan_choose_pairs(plan);
-    } else if (cpu_gemm_is_integer(desc->type_a)) {
+    if (cpu_gemm_is_integer(desc->type_a) && !plan_suits_pairs(plan)) {
         return "gemm: types: expected floats, or larger products of i8 or u8 where there is a unit "
                "for them";
-    } else {
-        plan_choose_slabs(plan);
-        if (desc->levels > 0) {
-            plan_choose_levels(plan);
-        } else {
-            plan_choose_route(plan);
-            plan_choose_blocks(plan);
-        }
     }
+    plan_choose(plan);
     plan_expect(plan);
     plan->single = plan_single_layout(plan);
     plan->is_single = plan_is_single(plan);

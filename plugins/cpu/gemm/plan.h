@@ -53,6 +53,25 @@ bool cpu_gemm_isa_has_bytes(enum cpu_gemm_isa isa);
 /* Makes a plan. Returns NULL, or the fault of the description. */
 const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm_desc *desc);
 
+/* Makes a plan of `desc` one of a matrix with `rows` rows, with the order of additions that
+ * cpu_gemm_plan_make chooses for them. Integers take the route PAIRS for any size. */
+void cpu_gemm_plan_set_rows(struct cpu_gemm_plan *plan, const struct cpu_gemm_desc *desc,
+                            int64_t rows);
+
+/* Plans `rows` rows and `cols` columns of a plan of one matrix, for one thread: with the order of
+ * additions of the whole. Rows and columns of skinny routes are cut along the long side alone. */
+void cpu_gemm_plan_part(struct cpu_gemm_plan *part, const struct cpu_gemm_plan *whole, int64_t rows,
+                        int64_t cols);
+
+/* Chooses the route PAIRS for a plan with a unit. A strip of A and a panel of B for one slab fill
+ * the first cache; a task's panels and sums half of the second. B is packed once where several
+ * tasks need the same columns. */
+void cpu_gemm_plan_take_pairs(struct cpu_gemm_plan *plan);
+
+/* Rows and columns with which the parts of A and B that a task reads in a slab share half of the
+ * second cache. */
+int64_t cpu_gemm_plan_side(const struct cpu_gemm_plan *plan);
+
 /* Bytes of workspace that a run with at most `threads` threads needs; may be 0. */
 int64_t cpu_gemm_workspace_size(const struct cpu_gemm_plan *plan, int threads);
 

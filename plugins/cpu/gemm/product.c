@@ -3,6 +3,7 @@
 
 #include "gemm/epilogue.h"
 #include "gemm/gemm.h"
+#include "gemm/groups.h"
 #include "status.h"
 
 #include <stdlib.h>
@@ -15,7 +16,9 @@ typedef struct product_workers {
 } product_workers;
 
 struct cpu_product {
-    struct cpu_gemm_plan plan;
+    struct cpu_gemm_groups groups; /* its plan is that of a product without groups, too */
+    uint32_t input_count;
+    bool has_groups;
     uint32_t threads;
     bool beta_is_zero;
     bool has_epilogue;
@@ -146,7 +149,11 @@ static hal_status desc_of(const hal_gemm_description *from, enum cpu_gemm_isa is
 static hal_status product_plan(cpu_product *product, const hal_gemm_description *description,
                                const struct cpu_gemm_desc *desc, const cpu_product_options *options)
 {
-    const char *wrong = cpu_gemm_plan_make(&product->plan, desc);
+    struct cpu_gemm_plan *plan = &product->groups.plan;
+    const bool is_wide = description->type_offsets == HAL_TYPE_I64;
+    const char *wrong = product->has_groups ? cpu_gemm_groups_make(&product->groups, desc, is_wide,
+                                                                   (int)options->threads)
+                                            : cpu_gemm_plan_make(plan, desc);
     if (wrong) {
         return cpu_fail(HAL_ERROR_UNSUPPORTED, "%s", wrong);
     }
@@ -155,8 +162,13 @@ static hal_status product_plan(cpu_product *product, const hal_gemm_description 
     }
     /* A run may share its work or not. */
     struct cpu_gemm_shape shapes[2 * CPU_GEMM_SHAPES];
-    int count = cpu_gemm_tile_shapes(&product->plan, 1, shapes);
-    count += cpu_gemm_tile_shapes(&product->plan, (int)options->threads, shapes + count);
+    int count = 0;
+    if (product->has_groups) {
+        count = cpu_epilogue_any_shapes(desc->n, shapes);
+    } else {
+        count = cpu_gemm_tile_shapes(plan, 1, shapes);
+        count += cpu_gemm_tile_shapes(plan, (int)options->threads, shapes + count);
+    }
     const cpu_executable_options pieces = {.lanes = options->lanes, .compiles = options->compiles};
     return cpu_epilogue_make(&product->epilogue, description, &pieces, shapes, count);
 }
@@ -176,12 +188,17 @@ hal_status cpu_product_create(const hal_gemm_description *description,
     made->threads = options->threads;
     made->beta_is_zero = description->beta_is_zero;
     made->has_epilogue = description->epilogue != NULL;
+    made->has_groups = description->type_offsets != HAL_TYPE_NONE;
+    made->input_count = description->input_count;
     const hal_status status = product_plan(made, description, &desc, options);
     if (status != HAL_OK) {
         cpu_product_destroy(made);
         return status;
     }
-    const uint64_t bytes = (uint64_t)cpu_gemm_workspace_size(&made->plan, (int)options->threads);
+    const int threads = (int)options->threads;
+    const uint64_t bytes =
+        (uint64_t)(made->has_groups ? cpu_gemm_groups_workspace_size(&made->groups, threads)
+                                    : cpu_gemm_workspace_size(&made->groups.plan, threads));
     made->binds_no_workspace = bytes <= CPU_PRODUCT_WORKSPACE;
     *workspace_bytes = made->binds_no_workspace ? 0 : bytes;
     *product = made;
@@ -199,12 +216,12 @@ void cpu_product_destroy(cpu_product *product)
 
 uint64_t cpu_product_work(const cpu_product *product)
 {
-    return (uint64_t)product->plan.expected_ns;
+    return (uint64_t)product->groups.plan.expected_ns;
 }
 
 bool cpu_product_is_alone(const cpu_product *product)
 {
-    return product->plan.max_threads == 1;
+    return product->groups.plan.max_threads == 1;
 }
 
 hal_status cpu_product_run(cpu_product *product, const cpu_product_call *call)
@@ -229,7 +246,12 @@ hal_status cpu_product_run(cpu_product *product, const cpu_product_call *call)
                             "gemm: no host memory for the epilogue's %u workers", product->threads);
         }
     }
-    cpu_gemm_run(&product->plan, &args);
+    if (product->has_groups) {
+        cpu_gemm_groups_run(&product->groups, &args,
+                            call->memory[NAMED_BINDINGS + product->input_count]);
+    } else {
+        cpu_gemm_run(&product->groups.plan, &args);
+    }
     if (product->has_epilogue) {
         workers_return(product, here.set);
     }

@@ -232,6 +232,55 @@ TEST(plain_products_are_right)
     hal_ir_kernel_destroy(epilogue);
 }
 
+/* Rows 1 to 3 and 3 to 6 of 7 have a matrix of B each, and a bias. */
+TEST(products_of_groups_as_plain_kernels)
+{
+    enum { GROUPS = 2, ROWS = 7, COLUMNS = 5, DEPTH = 4 };
+    const int32_t at[GROUPS + 1] = {1, 3, 6};
+    const hal_gemm_description gemm = {
+        .size = sizeof gemm, .type_a = HAL_TYPE_F32, .type_b = HAL_TYPE_F32, .type_c = HAL_TYPE_F32,
+        .type_offsets = HAL_TYPE_I32, .batch = GROUPS, .input_count = 1, .m = ROWS, .n = COLUMNS,
+        .k = DEPTH, .lda = DEPTH, .ldb = COLUMNS, .ldc = COLUMNS, .stride_b = DEPTH * COLUMNS,
+        .inputs = {{.type = HAL_TYPE_F32, .column_stride = 1, .batch_stride = COLUMNS}}};
+    float x[ROWS * DEPTH], y[GROUPS * DEPTH * COLUMNS], c[ROWS * COLUMNS], bias[GROUPS * COLUMNS];
+    hal_ir_kernel *epilogue = NULL, *ir = NULL;
+    hal_ir_builder *b = NULL;
+    assert_ok(hal_ir_builder_create_fragment("after", &b));
+    const hal_ir_value value = hal_ir_input(b, 0, HAL_TYPE_F32);
+    for (uint32_t i = 1; i < 4; i++) {
+        hal_ir_input(b, i, HAL_TYPE_U32);
+    }
+    hal_ir_output(b, 0, hal_ir_add(b, value, hal_ir_input(b, 4, HAL_TYPE_F32)));
+    assert_ok(hal_ir_builder_finish(b, &epilogue));
+    hal_ir_builder_destroy(b);
+    for (int i = 0; i < GROUPS * DEPTH * COLUMNS; i++) {
+        x[i % (ROWS * DEPTH)] = (float)(i * 7 % 11 - 5);
+        y[i] = (float)(i * 5 % 13 - 6);
+        c[i % (ROWS * COLUMNS)] = 1;
+        bias[i % (GROUPS * COLUMNS)] = (float)(i % (GROUPS * COLUMNS));
+    }
+    const kit_span spans[5] = {{(uint8_t *)x, sizeof x}, {(uint8_t *)y, sizeof y},
+                               {(uint8_t *)c, sizeof c}, {(uint8_t *)bias, sizeof bias},
+                               {(uint8_t *)(uintptr_t)at, sizeof at}};
+    const float scale[2] = {2, 3};
+    uint32_t grid[3];
+    replay_plain_grid(&gemm, grid);
+    assert_ok(replay_plain_gemm(&gemm, epilogue, &ir));
+    interpret(ir, 0, spans, scale, grid);
+    hal_ir_kernel_destroy(ir);
+    hal_ir_kernel_destroy(epilogue);
+    for (int row = 0; row < ROWS; row++) {
+        const int group = row < 1 || row >= 6 ? -1 : row >= 3;
+        for (int column = 0; column < COLUMNS; column++) {
+            float sum = group < 0 ? 1 : 3 + bias[group * COLUMNS + column];
+            for (int k = 0; k < DEPTH && group >= 0; k++) {
+                sum += 2 * x[row * DEPTH + k] * y[(group * DEPTH + k) * COLUMNS + column];
+            }
+            assert_true(c[row * COLUMNS + column] == sum); /* whole numbers are exact */
+        }
+    }
+}
+
 TEST(products_without_a_plain_kernel_are_refused)
 {
     hal_gemm_description gemm = {.size = sizeof gemm, .type_a = HAL_TYPE_I8, .type_b = HAL_TYPE_I8,

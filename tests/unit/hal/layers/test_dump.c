@@ -155,6 +155,31 @@ static ops_expression *make_epilogue(void)
     return made;
 }
 
+/* The plugin's own product of groups of rows, whose offsets are in memory. */
+static void record_groups(ops_context *context, ops_expression *epilogue, hal_type type)
+{
+    enum { GROUPS = 4 };
+    const int32_t at[GROUPS + 1] = {1, 20, 20, 33, 36};
+    const int64_t shape_b[3] = {GROUPS, 18, 21}, count[1] = {GROUPS + 1};
+    ops_tensor a = random_tensor(context, type, 37, 18), c = random_tensor(context, type, 37, 21);
+    ops_tensor bias = random_tensor(context, HAL_TYPE_F32, 37, 21), b, offsets;
+    const ops_gemm_options options = {.size = sizeof(ops_gemm_options),
+                                      .alpha = 2,
+                                      .beta = -3,
+                                      .impl = OPS_GEMM_NATIVE,
+                                      .epilogue = epilogue,
+                                      .inputs = &bias,
+                                      .input_count = epilogue ? 1 : 0};
+    assert_ok(ops_tensor_create(context, type, 3, shape_b, &b));
+    assert_ok(ops_random_uniform(context, (ops_random_key){3, 0}, -1, 1, &b));
+    assert_ok(ops_tensor_from_host(context, HAL_TYPE_I32, 1, count, at, &offsets));
+    assert_ok(ops_gemm_grouped(context, &options, &a, &b, &offsets, NULL, &c));
+    ops_tensor *const all[] = {&a, &b, &c, &bias, &offsets};
+    for (int i = 0; i < 5; i++) {
+        ops_tensor_release(all[i]);
+    }
+}
+
 /* The plugin's own products with beta, an epilogue and other types; reductions with the plugin's
  * subgroups; a gather, which moves floats as whole numbers. */
 static void record_operations(hal_queue *queue)
@@ -178,6 +203,7 @@ static void record_operations(hal_queue *queue)
                                      .inputs = &bias,
                                      .input_count = epilogue ? 1 : 0};
         assert_ok(ops_gemm(context, &options, &a, &b, &c));
+        record_groups(context, epilogue, types[t]);
         const int64_t row[2] = {1, 21};
         ops_tensor sums, turned = b;
         assert_ok(ops_tensor_create(context, types[t], 2, row, &sums));

@@ -395,6 +395,40 @@ TEST(products_too_large)
     hal_queue_destroy(queue);
 }
 
+/* A product of two groups also reads three offsets. */
+TEST(products_of_groups_with_few_offsets)
+{
+    hal_device *device = mock_open("mock");
+    hal_queue *queue = mock_queue(device);
+    const hal_gemm_description gemm = {
+        .size = sizeof gemm, .type_a = HAL_TYPE_F32, .type_b = HAL_TYPE_F32, .type_c = HAL_TYPE_F32,
+        .beta_is_zero = 1, .type_offsets = HAL_TYPE_I64, .batch = 2, .m = 4, .n = 3, .k = 5,
+        .lda = 5, .ldb = 3, .ldc = 3, .stride_b = 15};
+    hal_kernel *kernel = NULL;
+    uint64_t workspace = 0;
+    assert_ok(hal_kernel_create_gemm(device, &gemm, &kernel, &workspace));
+    hal_buffer *in = filled(device, queue, "in", 512), *at = filled(device, queue, "at", 64);
+    hal_buffer *c = labelled(device, "C", 512), *w = labelled(device, "W", workspace);
+    const double scalars[2] = {1, 0};
+    const uint32_t grid[3] = {1, 1, 1};
+    hal_range ranges[5] = {
+        {in, 0, 80}, {in, 0, 120}, {c, 0, 48}, {w, 0, HAL_WHOLE}, {at, 0, 24}};
+    assert_silent(assert_int_equal(hal_queue_dispatch(queue, kernel, grid, ranges, 5, scalars, 16),
+                                   HAL_OK));
+    ranges[4].length = 20;
+    assert_found(
+        assert_int_equal(hal_queue_dispatch(queue, kernel, grid, ranges, 5, scalars, 16),
+                         HAL_ERROR_INVALID_ARGUMENT),
+        "(\"offsets\"), buffer \"at\"",
+        "expected at least the 24 bytes of the description, got 20");
+    hal_buffer *all[] = {in, at, c, w};
+    for (uint32_t i = 0; i < 4; i++) {
+        hal_buffer_release(all[i]);
+    }
+    hal_kernel_release(kernel);
+    hal_queue_destroy(queue);
+}
+
 TEST(attention_has_room)
 {
     hal_device *device = mock_open("mock");
@@ -531,6 +565,7 @@ static int begin(void **state)
     const int failed = mock_begin(state);
     mock = mock_find("mock");
     mock_reset(mock);
+    mock->infos[0].features |= HAL_FEATURE_GROUPED_PRODUCTS;
     return failed;
 }
 

@@ -169,6 +169,12 @@ static hal_status any_memory(hal_plugin_device *device, uint64_t bytes, hal_plug
     return device && bytes ? HAL_ERROR_UNSUPPORTED : HAL_ERROR_INTERNAL;
 }
 
+static hal_status any_gemm(hal_plugin_device *device, const hal_gemm_description *description,
+                           hal_plugin_kernel **kernel, uint64_t *workspace_bytes)
+{
+    return HAL_ERROR_UNSUPPORTED;
+}
+
 static hal_status any_parts(hal_plugin_device *device, hal_plugin_memory *memory, uint64_t offset,
                             uint64_t bytes)
 {
@@ -217,6 +223,10 @@ TEST(what_is_more_than_hal_can_use_is_cut_down)
                                              .memory_reserve = any_memory,
                                              .memory_commit = any_parts,
                                              .memory_decommit = any_parts};
+    const uint32_t of_gemm = HAL_FEATURE_INTEGER_PRODUCTS | HAL_FEATURE_GROUPED_PRODUCTS;
+    hal_plugin_entries with_gemm = with_entries;
+    with_gemm.gemm = any_gemm;
+    assert_int_equal(taken(&info, &with_gemm).features, 0x7ff | of_gemm);
     assert_int_equal(taken(&info, &with_entries).features, 0x7ff);
     hal_plugin_entries lacks[] = {with_entries, with_entries, with_entries, with_entries};
     lacks[0].part_bytes = NULL;

@@ -4,6 +4,7 @@
 #include "mock_fixture.h"
 
 #include "core/device.h"
+#include "core/kernel.h"
 
 static mock_state *mock;
 static hal_plugin_entries whole; /* the mock's table with all of its entries */
@@ -148,6 +149,41 @@ TEST_WITH(without_gemm_there_is_no_native_product, reset, NULL)
     double ns = 1;
     assert_fails(hal_gemm_estimate(device, &product, 0, &ns), HAL_ERROR_UNSUPPORTED,
                  "no matrix product");
+    hal_device_release(device);
+}
+
+/* A description with groups goes only to a plugin that says that it knows them. */
+TEST_WITH(groups_of_rows_need_their_feature, reset, NULL)
+{
+    hal_gemm_description product = mock_product();
+    hal_kernel *kernel = NULL;
+    uint64_t workspace = 0;
+    double ns = 1;
+    product.type_offsets = HAL_TYPE_I32;
+    hal_device *device = mock_open("mock");
+    assert_fails(hal_kernel_create_gemm(device, &product, &kernel, &workspace),
+                 HAL_ERROR_UNSUPPORTED, "description.type_offsets: expected none");
+    assert_fails(hal_kernel_create_gemm_ahead(device, &product, &kernel, &workspace),
+                 HAL_ERROR_UNSUPPORTED, "description.type_offsets: expected none");
+    assert_fails(hal_gemm_estimate(device, &product, 0, &ns), HAL_ERROR_UNSUPPORTED,
+                 "description.type_offsets: expected none");
+    device->info.features |= HAL_FEATURE_GROUPED_PRODUCTS;
+    assert_ok(hal_kernel_create_gemm(device, &product, &kernel, &workspace));
+    assert_int_equal(kernel->binding_count, 5);
+    hal_kernel_release(kernel);
+    assert_ok(hal_gemm_estimate(device, &product, 0, &ns));
+    product.type_offsets = HAL_TYPE_U32;
+    assert_fails(hal_kernel_create_gemm(device, &product, &kernel, &workspace),
+                 HAL_ERROR_INVALID_ARGUMENT,
+                 "description.type_offsets: expected HAL_TYPE_I32, HAL_TYPE_I64 or none");
+    product.type_offsets = HAL_TYPE_I64;
+    product.levels = 1;
+    assert_fails(hal_kernel_create_gemm(device, &product, &kernel, &workspace),
+                 HAL_ERROR_INVALID_ARGUMENT, "description.levels: expected 0 with groups");
+    product.levels = 0;
+    product.stride_c = 16;
+    assert_fails(hal_kernel_create_gemm(device, &product, &kernel, &workspace),
+                 HAL_ERROR_INVALID_ARGUMENT, "description.stride_c: expected 0 with groups");
     hal_device_release(device);
 }
 

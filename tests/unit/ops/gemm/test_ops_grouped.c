@@ -13,6 +13,7 @@ typedef struct trial {
     int64_t stride; /* of the offsets */
     double alpha, beta;
     bool has_epilogue, has_host, has_no_device;
+    bool is_native; /* C begins where the plugin's kernel takes it */
 } trial;
 
 /* What a trial multiplies: inputs are a bias of each group, [groups, 1, n], and a residual. */
@@ -69,6 +70,10 @@ static operands make_operands(const trial *t)
                   .inputs = {make_small(HAL_TYPE_F32, t->groups, 1, t->n, PLAIN),
                              make_small(HAL_TYPE_F32, 0, t->rows, t->n, PADDED)}};
     hide_other_rows(t, &o.a);
+    box *const aligned[] = {&o.c, &o.inputs[0], &o.inputs[1]};
+    for (int i = 0; i < 3 && t->is_native; i++) {
+        aligned[i]->t.offset += 3; /* from 5 elements to 8 */
+    }
     return o;
 }
 
@@ -131,6 +136,10 @@ static void try_grouped(const trial *t)
                                       .input_count = t->has_epilogue ? 2 : 0};
     const ops_tensor *offsets = t->has_no_device ? NULL : &o.offsets.t;
     const int64_t *host = t->has_host || t->has_no_device ? t->offsets : NULL;
+    char text[512];
+    ok(ops_gemm_grouped_describe(test_context, &options, &o.a.t, &o.b.t, offsets, host, &o.c.t,
+                                 sizeof text, text));
+    assert_true(!t->is_native || strstr(text, "one kernel, native"));
     for (int general = 0; general < 2; general++) {
         ops_context_set_kernels(test_context, general ? OPS_KERNELS_GENERAL : OPS_KERNELS_SPECIAL);
         box_upload(&o.c);
@@ -335,6 +344,84 @@ static void a_graph_reads_new_offsets(void **state)
     operands_free(&o);
 }
 
+/* C by one kernel of the plugin and by a product of the plugin for each group: the same bytes. */
+static void expect_bits_of_products(hal_type type, int64_t n, bool is_turned, bool has_epilogue)
+{
+    static const int64_t at[] = {0, 40, 40, 41, 160, 161, 200};
+    enum { GROUPS = 6, ROWS = 200, K = 272 };
+    const int64_t a[2] = {ROWS, K}, b[3] = {GROUPS, is_turned ? n : K, is_turned ? K : n};
+    const int64_t y[2] = {ROWS, n}, bias[3] = {GROUPS, 1, n}, count[1] = {GROUPS + 1};
+    const uint64_t bytes = (uint64_t)(ROWS * n) * hal_type_size(type);
+    ops_tensor all[6];
+    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+    char text[512];
+    uint8_t *got[2] = {malloc(bytes), malloc(bytes)};
+    options.impl = OPS_GEMM_NATIVE;
+    options.epilogue = has_epilogue ? make_bias() : NULL;
+    options.inputs = &all[4];
+    options.input_count = has_epilogue ? 2 : 0;
+    ok(ops_tensor_create(test_context, type, 2, a, &all[0]));
+    ok(ops_tensor_create(test_context, type, 3, b, &all[1]));
+    ok(ops_tensor_create(test_context, type, 2, y, &all[2]));
+    ok(ops_tensor_from_host(test_context, HAL_TYPE_I64, 1, count, at, &all[3]));
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 3, bias, &all[4]));
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, y, &all[5]));
+    for (uint64_t i = 0; i < 6; i++) {
+        if (i != 3) {
+            ok(ops_random_uniform(test_context, (ops_random_key){i, 0}, -1, 1, &all[i]));
+        }
+    }
+    ops_tensor turned = all[1];
+    if (is_turned) {
+        ok(ops_tensor_transpose(&all[1], 1, 2, &turned));
+    }
+    for (int i = 0; i < 2; i++) {
+        const ops_tensor *offsets = i == 0 ? &all[3] : NULL;
+        ok(ops_gemm_grouped_describe(test_context, &options, &all[0], &turned, offsets,
+                                     i == 0 ? NULL : at, &all[2], sizeof text, text));
+        assert_non_null(strstr(text, i == 0 ? "one kernel, native" : "a product for each"));
+        ok(ops_fill(test_context, 0, &all[2]));
+        ok(ops_gemm_grouped(test_context, &options, &all[0], &turned, offsets, i == 0 ? NULL : at,
+                            &all[2]));
+        ok(ops_tensor_read(test_context, &all[2], bytes, got[i]));
+    }
+    assert_memory_equal(got[0], got[1], bytes);
+    for (int i = 0; i < 6; i++) {
+        ops_tensor_release(&all[i]);
+    }
+    ops_expression_destroy((ops_expression *)options.epilogue);
+    free(got[0]);
+    free(got[1]);
+}
+
+static void the_plugin_has_the_bits_of_products(void **state)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_BF16, HAL_TYPE_F16};
+    for (int i = 0; i < 12; i++) {
+        expect_bits_of_products(types[i % 3], i < 6 ? 272 : 48, i % 2, i % 3 == 0);
+    }
+}
+
+/* The plugin's kernel reads any layout of A and B, some from a copy, and strided offsets; an
+ * epilogue sees rows and groups. */
+static void the_plugin_takes_layouts(void **state)
+{
+    for (int i = 0; i < LAYOUTS * LAYOUTS; i++) {
+        trial t = {SOME_GROUPS,
+                   .n = 36,
+                   .k = 40,
+                   .layout_a = i % LAYOUTS,
+                   .layout_b = i / LAYOUTS,
+                   .stride = 1 + i % 2,
+                   .has_epilogue = i % 3 == 0,
+                   .type_offsets = i % 4 ? HAL_TYPE_I32 : HAL_TYPE_I64,
+                   .beta = i % 5 == 0};
+        t.layout_c = i % 2 ? PADDED : PLAIN;
+        t.is_native = true;
+        try_grouped(&t);
+    }
+}
+
 static void wrong_arguments_are_refused(void **state)
 {
     const trial t = {SOME_GROUPS, .n = 20, .k = 24};
@@ -402,6 +489,8 @@ int main(void)
     };
     const struct CMUnitTest others[] = {
         cmocka_unit_test(wrong_arguments_are_refused),
+        cmocka_unit_test(the_plugin_has_the_bits_of_products),
+        cmocka_unit_test(the_plugin_takes_layouts),
     };
     return RUN_ON_ALL(tests) +
            cmocka_run_group_tests_name("arguments", others, open_context, close_context);
