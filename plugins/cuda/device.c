@@ -274,12 +274,16 @@ void cuda_context_pop(void)
 /* Of what compute capability 9.0 brought; the README tells more. */
 hal_status cuda_device_quirk(hal_plugin_device *device, uint32_t index, hal_quirk *quirk)
 {
-    static const char *const names[] = {"linked_registers", "kept_clusters"};
+    static const char *const names[] = {"linked_registers", "kept_clusters", "unloaded_nodes",
+                                        "joined_extremes"};
     static const char *const reasons[] = {
         "the linker ignores setmaxnreg: attention is loaded as text, without the compile cache",
-        "a node of a graph keeps the clusters of an earlier kernel: found with driver 580.159"};
+        "a node of a graph keeps the clusters of an earlier kernel: found with driver 580.159",
+        "graphs whose nodes held a kernel of an unloaded module meet wrong addresses: found with "
+        "driver 580.159",
+        "max(max(-a, b), c) of signed integers loses the negation: found with driver 580.159"};
     if (device->capability >= 90) {
-        kit_quirk_at(names, reasons, 2, 3, index, quirk);
+        kit_quirk_at(names, reasons, 4, 15, index, quirk);
     }
     return HAL_OK;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What NVIDIA's compute-sanitizer says of the faults that level sanitize plants.
 
-planted_faults.py PROGRAM [--device cuda] [--jobs N] [--option=OPTION ...]
+planted_faults.py PROGRAM [--device cuda] [--jobs N]
 
 PROGRAM is planted_fault, which runs each kernel with its fault and without, both without checks of
 ours. Faults of bounds are shown to memcheck, of init to initcheck, of race to racecheck; it has no
@@ -15,13 +15,13 @@ import shutil
 import subprocess
 import sys
 
-TOOLS = {"bounds": "memcheck", "init": "initcheck", "race": "racecheck"}
+TOOLS = {"bounds": ["memcheck"], "init": ["initcheck"],
+         "race": ["racecheck", "--racecheck-report", "all", "--print-level", "info"]}
 
 
 def reports(options, name, part):
     """The errors that the tool counts, and the first lines of it that say what."""
-    command = ["compute-sanitizer", "--tool", TOOLS[name.split("/")[0]], *options.option,
-               options.program, options.device, name, part]
+    command = ["compute-sanitizer", "--tool", *TOOLS[name.split("/")[0]], options.program, options.device, name, part]
     out = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300).stdout
     total = re.findall(r"(?:ERROR SUMMARY: |RACECHECK SUMMARY: )(\d+)", out)
     if not total:
@@ -36,7 +36,6 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--jobs", type=int, default=8)
-    parser.add_argument("--option", action="append", default=[], help="of compute-sanitizer")
     options = parser.parse_args()
     if not shutil.which("compute-sanitizer"):
         print("compute-sanitizer is missing (NVIDIA's CUDA toolkit)")

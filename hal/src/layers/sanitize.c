@@ -23,10 +23,10 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 HAL_FORK_GUARD(lock, HAL_FORK_LAYER)
 
-static hal_map device_of;         /* by hal_device */
-static uint32_t checks;           /* HAL_CHECK_*; constant after the variable is read */
-static bool stops;                /* after a finding the next batch fails */
-static _Atomic uint32_t commands; /* names of commands given so far */
+static hal_map device_of;        /* by hal_device */
+static uint32_t checks;          /* HAL_CHECK_*; constant after the variable is read */
+static bool stops;               /* after a finding the next batch fails */
+static _Atomic uint64_t batches; /* submitted so far */
 
 /* A kernel on its way to the plugin. */
 typedef struct given_kernel {
@@ -206,15 +206,13 @@ static hal_status batch_submitting(hal_event *event)
         return hal_host_services()->fail(hal_host_services(), HAL_ERROR_INVALID_STATE,
                                          hal_sanitize_first_finding());
     }
-    const uint32_t count = event->recording->command_count;
-    const uint32_t first = atomic_fetch_add(&commands, count);
     hal_sanitize_device *device = hal_map_get(&device_of, hal_map_key(event->device));
     if (!device) {
         return HAL_OK;
     }
-    HAL_TRY(hal_sanitize_copy_batch(event, device, first, &copy));
+    HAL_TRY(hal_sanitize_copy_batch(event, device, &copy));
     if (copy) {
-        copy->value = first; /* for batch_submitted */
+        copy->value = atomic_fetch_add(&batches, 1) + 1; /* for batch_submitted */
     }
     event->given_recording = copy;
     return HAL_OK;
@@ -234,7 +232,7 @@ static void batch_submitted(const hal_event *event, hal_status status)
     if (status == HAL_OK &&
         event->device->plugin->wait(timeline->handle, event->value - timeline->base, UINT64_MAX) ==
             HAL_OK) {
-        hal_sanitize_reports_read(event, device, (uint32_t)copy->value);
+        hal_sanitize_reports_read(event, device, copy->value);
         if (device->has_zones) {
             hal_sanitize_zones_read(event);
         }

@@ -125,14 +125,19 @@ const char *hal_sanitize_calls_find(const hal_sanitize_device *device, const hal
 /* Forgets a batch that has ended; null: all of the device. */
 void hal_sanitize_calls_forget(hal_sanitize_device *device, const hal_recording *batch);
 
+/* The name of the first command of each batch of a queue; the others follow. They are the same in
+ * all batches, so that a plugin knows a batch that comes again; of two queues they differ but for
+ * rare ones, with which a finding may name the wrong command. */
+uint32_t hal_sanitize_first_name(const hal_queue *queue);
+
 /* ---- sanitize_batch.c ---- */
 
 /* Copies a batch for the plugin: dispatches of kernels with checks get their bindings and scalars,
- * and shadows follow what commands do to memory. `first`: names its first command, the others
- * follow. *copy is null if the plugin gets the batch itself. Free by hal_recording_destroy.
+ * and shadows follow what commands do to memory. *copy is null if the plugin gets the batch itself.
+ * Free by hal_recording_destroy.
  * Errors: OUT_OF_MEMORY. */
 hal_status hal_sanitize_copy_batch(const hal_event *event, hal_sanitize_device *device,
-                                   uint32_t first, hal_recording **copy);
+                                   hal_recording **copy);
 
 /* ---- sanitize_shadow.c ---- */
 
@@ -210,10 +215,10 @@ void hal_sanitize_reports_give(hal_sanitize_device *device, hal_sanitize_reports
 /* Frees all reports of a device. */
 void hal_sanitize_reports_free(hal_sanitize_device *device);
 
-/* Logs what the kernels of a batch have reported, and clears it. The batch has ended. `first`: as
- * for hal_sanitize_copy_batch. Returns whether there was anything. */
+/* Logs what the kernels of a batch have reported, and clears it. The batch, of this number from 1,
+ * has ended. Returns whether there was anything. */
 bool hal_sanitize_reports_read(const hal_event *event, const hal_sanitize_device *device,
-                               uint32_t first);
+                               uint64_t number);
 
 /* Logs how often each fault was counted, where it was more than once. */
 void hal_sanitize_log_totals(const hal_sanitize_kernel *kernel);

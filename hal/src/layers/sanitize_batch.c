@@ -339,8 +339,9 @@ static void clears_remove(hal_sanitize_device *device, const hal_recording *batc
 }
 
 /* Fills of shadows come before the commands that depend on them, which get a barrier. */
-static hal_status batch_fill(const batch_copy *s, uint32_t first)
+static hal_status batch_fill(const batch_copy *s)
 {
+    const uint32_t first = hal_sanitize_first_name(s->queue);
     hal_sanitize_device *device = s->device;
     bool has_fills = device->pending_count > 0;
     hal_status status = HAL_OK;
@@ -368,7 +369,7 @@ static bool is_collective(const hal_recording *batch)
 }
 
 hal_status hal_sanitize_copy_batch(const hal_event *event, hal_sanitize_device *device,
-                                   uint32_t first, hal_recording **copy)
+                                   hal_recording **copy)
 {
     const hal_recording *batch = event->recording;
     bool is_wanted = (device->has_shadows || device->has_zones) && batch->command_count > 0;
@@ -384,7 +385,7 @@ hal_status hal_sanitize_copy_batch(const hal_event *event, hal_sanitize_device *
     }
     *copy = hal_recording_create();
     const batch_copy s = {batch, device, event->queue, *copy};
-    const hal_status status = *copy ? batch_fill(&s, first) : HAL_ERROR_OUT_OF_MEMORY;
+    const hal_status status = *copy ? batch_fill(&s) : HAL_ERROR_OUT_OF_MEMORY;
     if (status == HAL_OK) {
         (*copy)->flags = batch->flags;
     } else if (*copy) {

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 static hal_map words_of; /* by queue */
 
@@ -59,4 +60,10 @@ void hal_sanitize_calls_forget(hal_sanitize_device *device, const hal_recording 
         device->calls = NULL;
         device->call_capacity = 0;
     }
+}
+
+uint32_t hal_sanitize_first_name(const hal_queue *queue)
+{
+    const uintptr_t address = (uintptr_t)queue;
+    return (uint32_t)XXH3_64bits(&address, sizeof address) & 0x7fff0000u;
 }

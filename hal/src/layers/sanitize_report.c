@@ -192,11 +192,11 @@ static void text_add_values(hal_text *text, const hal_ir_kernel *built, const ha
 
 static void report_log(const hal_sanitize_kernel *kernel, uint32_t number,
                        const hal_ir_report *report, const hal_event *event,
-                       const hal_sanitize_device *device, uint32_t first)
+                       const hal_sanitize_device *device)
 {
     const hal_ir_kernel *built = kernel->built;
     const hal_ir_site *site = &kernel->checked.sites[number];
-    const uint32_t index = report->dispatch - first;
+    const uint32_t index = report->dispatch - hal_sanitize_first_name(event->queue);
     const hal_command *command =
         index < event->recording->command_count ? &event->recording->commands[index] : NULL;
     hal_text text = {0};
@@ -235,7 +235,7 @@ static uint64_t site_hash(const hal_sanitize_kernel *kernel, const hal_ir_site *
 }
 
 static bool kernel_read(hal_sanitize_kernel *kernel, const hal_event *event,
-                        const hal_sanitize_device *device, uint32_t first)
+                        const hal_sanitize_device *device)
 {
     const hal_sanitize_reports *reports = &kernel->reports;
     if (!hal_sanitize_reports_invalidate(kernel->device, reports, sizeof(hal_ir_report)) ||
@@ -248,7 +248,7 @@ static bool kernel_read(hal_sanitize_kernel *kernel, const hal_event *event,
         memcpy(&report, reports->words + (uint64_t)(i + 1) * HAL_IR_REPORT_WORDS, sizeof report);
         kernel->totals[i] += report.count;
         if (report.count > 0 && hal_finding_is_new(site_hash(kernel, &kernel->checked.sites[i]))) {
-            report_log(kernel, i, &report, event, device, first);
+            report_log(kernel, i, &report, event, device);
             kernel->totals[i] = 0; /* the log has them */
         }
     }
@@ -311,15 +311,15 @@ void hal_sanitize_reports_free(hal_sanitize_device *device)
 }
 
 bool hal_sanitize_reports_read(const hal_event *event, const hal_sanitize_device *device,
-                               uint32_t first)
+                               uint64_t number)
 {
     bool found = false;
     for (uint32_t i = 0; i < event->recording->command_count; i++) {
         hal_sanitize_kernel *kernel =
             hal_sanitize_kernel_find(event->recording->commands[i].kernel);
-        if (kernel && kernel->batch != (uint64_t)first + 1) {
-            kernel->batch = (uint64_t)first + 1;
-            found |= kernel_read(kernel, event, device, first);
+        if (kernel && kernel->batch != number) {
+            kernel->batch = number;
+            found |= kernel_read(kernel, event, device);
         }
     }
     return found;

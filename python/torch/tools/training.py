@@ -204,6 +204,7 @@ def kept_megabytes(device):
 def measure(device, names, seconds):
     """Prints a line of JSON a case: its name, milliseconds, megabytes, and fallbacks or an error."""
     device = torch.device(device)
+    torch.backends.cudnn.allow_tf32 = False  # float32 is float32, as it is for PyTorch's products
     for name in names:
         torch.manual_seed(1)
         try:

@@ -591,7 +591,7 @@ TEST_WITH(test_native, begin_early, end)
     hal_quirk quirk = {.size = sizeof quirk}, none = {.size = sizeof none};
     does(plugin->device_quirk(device, 0, &quirk));
     assert_string_equal(quirk.name, "linked_registers");
-    does(plugin->device_quirk(device, 2, &none));
+    does(plugin->device_quirk(device, 4, &none));
     assert_null(none.name);
     /* It does not wait for what is in front of it: a chain with it in starts nothing early. */
     hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
