@@ -536,6 +536,49 @@ static bool lines_are_contiguous(const ops_layout *layout)
     return all;
 }
 
+/* Sides of a tile of a class, where lanes are elements of vectors. */
+#define GENERAL_SIDE 16u
+
+/* Whether the class of a space has tiles of its two innermost dimensions, one of which is
+ * contiguous in each view. Where many lanes would be idle, an index of each element costs less. */
+static bool general_has_tiles(const ops_context *context, const ops_space *space)
+{
+    const uint32_t last = space->rank - 1;
+    const uint64_t inner = (uint64_t)space->size[last];
+    const uint64_t lines = last > 0 ? (uint64_t)space->size[last - 1] : 1;
+    const uint64_t lanes = ops_ceil_divide(inner, GENERAL_SIDE) * GENERAL_SIDE *
+                           ops_ceil_divide(lines, GENERAL_SIDE) * GENERAL_SIDE;
+    bool is_plain = true, has_sides = last > 0;
+    for (uint32_t view = 0; view < space->view_count; view++) {
+        const int64_t *stride = space->stride[view];
+        is_plain &= stride[last] == 1;
+        has_sides &= stride[last] == 1 || (last > 0 && stride[last] != 0 && stride[last - 1] == 1);
+    }
+    return ops_has_lane_vectors(context) && ((is_plain && 4 * inner * lines >= lanes) ||
+                                             (has_sides && 4 * inner * lines >= 3 * lanes));
+}
+
+/* Whether lines are at least half of a class's group. */
+static bool general_has_rows(const ops_context *context, const ops_space *space, uint32_t width)
+{
+    const uint64_t inner = (uint64_t)space->size[space->rank - 1];
+    return 2 * inner >= (uint64_t)ops_group_items(context->info) * width;
+}
+
+/* Bytes that the general kernel is charged for. */
+static uint64_t general_bytes(const ops_context *context, const ops_space *space,
+                              const ops_layout *layout)
+{
+    const ops_elementwise_tuning *tuning = &context->tuning->elementwise;
+    const uint64_t elements = (uint64_t)ops_space_elements(space) * space->view_count;
+    const bool has_rows = lines_are_contiguous(layout) && general_has_rows(context, space, 1);
+    if (!ops_has_lane_vectors(context)) {
+        return elements * tuning->general_bytes;
+    }
+    return elements * (has_rows || general_has_tiles(context, space) ? tuning->general_lanes_bytes
+                                                                     : tuning->general_apart_bytes);
+}
+
 /* The plan of a class: the group is always the same, one vector or element for a work-item, and no
  * form of kernel that is made for short lines, transposed views or few elements. Vectors are those
  * of views that are all contiguous; a processor's compiler makes them of elements as well. */
@@ -553,11 +596,23 @@ static hal_status plan_general(const ops_context *context, const ops_elementwise
     const bool is_wide = is_contiguous && widest > 1 && inner % widest == 0 &&
                          usable_width(space, widest, use->starts) == widest;
     plan->width = is_wide ? widest : 1;
-    plan->rows = 2 * inner >= (uint64_t)plan->group * plan->width;
+    plan->rows = general_has_rows(context, space, plan->width);
     plan->width = plan->rows ? plan->width : 1;
-    ops_layout_generalise(use->reserved,
-                          is_contiguous && (plan->width > 1 || context->tuning->knows_dense_views),
-                          space, &plan->layout);
+    const bool has_tiles = !(plan->rows && is_contiguous) && general_has_tiles(context, space);
+    const bool has_lines = plan->rows || !ops_has_lane_vectors(context);
+    const bool keeps_lines = plan->width > 1 || (context->tuning->knows_dense_views && has_lines);
+    ops_layout_generalise(use->reserved, 2, has_tiles || (is_contiguous && keeps_lines), space,
+                          &plan->layout);
+    if (has_tiles) {
+        plan->rows = 1;
+        plan->group = plan->lines = GENERAL_SIDE;
+        if (plan_rows(context, use, space, plan) == HAL_OK) {
+            return HAL_OK;
+        }
+        plan->rows = 0;
+        plan->group = ops_group_items(context->info);
+        plan->lines = 1;
+    }
     plan->rows &= space->rank > 1;
     if (plan->rows) {
         const uint64_t step = (uint64_t)plan->group * plan->width;
@@ -592,13 +647,12 @@ hal_status ops_elementwise_find_kernel(ops_context *context, const ops_elementwi
                                        const ops_cache_key *key, ops_space *space,
                                        ops_elementwise_plan *plan, ops_entry **entry)
 {
-    const uint64_t bytes = (uint64_t)ops_space_elements(space) * sizeof(float) * space->view_count;
     ops_cache_key whole;
     HAL_TRY(ops_elementwise_plan_init(context, use, space, plan));
     ops_cache_key_copy(key, &whole);
     ops_elementwise_key(space, plan, &whole);
-    HAL_TRY(ops_cache_get_special(context, &whole, kernel->name, kernel->emit, kernel->user, bytes,
-                                  entry));
+    HAL_TRY(ops_cache_get_special(context, &whole, kernel->name, kernel->emit, kernel->user,
+                                  general_bytes(context, space, &plan->layout), entry));
     if (*entry) {
         return HAL_OK;
     }

@@ -16,6 +16,9 @@
 #define GENERAL_ITEMS 256u
 #define GENERAL_ALONG 64u
 
+/* Work-items of one across outputs, where these are a processor's lanes. */
+#define GENERAL_ACROSS 64u
+
 /* Whether every chunk of a view starts at a multiple of the chunk's size. */
 static bool view_is_vector(const ops_row_pass *pass, uint32_t view)
 {
@@ -30,17 +33,24 @@ static bool view_is_vector(const ops_row_pass *pass, uint32_t view)
     return fits;
 }
 
-/* Whether the output's memory holds the costly value from its first loop to the last one. */
-static bool stores_costly(const ops_context *context, const ops_row_pass *pass)
+/* Whether memory may hold the costly value from its first loop to the last one. */
+static bool may_store_costly(const ops_context *context, const ops_row_pass *pass)
 {
     const ops_row_program *program = pass->program;
     const ops_row_schedule *schedule = &pass->schedule;
-    const uint32_t view = program->input_count, value = program->costly, slot = pass->slots[view];
-    if (value == OPS_ROW_NONE || !context->tuning->rows.stores_costly || pass->form.chunks ||
-        pass->form.is_sliced || program->output_count != 1 || !schedule->is_element[value] ||
-        schedule->first_need[value] >= schedule->last ||
-        pass->bindings.types[slot] != program->costly_type ||
-        pass->axis.step[view] == OPS_INNER_ZERO) {
+    const uint32_t value = program->costly;
+    return value != OPS_ROW_NONE && context->tuning->rows.stores_costly && !pass->form.chunks &&
+           !pass->form.is_sliced && program->output_count == 1 && schedule->is_element[value] &&
+           schedule->first_need[value] < schedule->last &&
+           pass->axis.step[program->input_count] != OPS_INNER_ZERO;
+}
+
+/* Whether the output's memory holds it. */
+static bool stores_costly(const ops_context *context, const ops_row_pass *pass)
+{
+    const ops_row_program *program = pass->program;
+    const uint32_t view = program->input_count, slot = pass->slots[view];
+    if (!may_store_costly(context, pass) || pass->bindings.types[slot] != program->costly_type) {
         return false;
     }
     for (uint32_t i = 0; i < view; i++) {
@@ -297,14 +307,68 @@ static uint32_t reserved_bytes(const ops_row_pass *pass)
     return (program->input_count + program->output_count) * 8 + 32 + 8 * means;
 }
 
-/* Views that are contiguous along the axis have a scalar stride as well. */
-static void generalise_strides(ops_row_pass *pass)
+/* Which lanes of a vector have neighbours in memory, by the text of a general kernel: work-items
+ * along the axis, or those of outputs side by side, each of which has the axis for itself. */
+typedef enum general_lanes { LANES_ANYWHERE, LANES_ALONG, LANES_ACROSS } general_lanes;
+
+static general_lanes general_lanes_of(const ops_context *context, const ops_row_pass *pass)
 {
+    const ops_space *space = &pass->space;
+    bool has_lines = space->size[space->rank - 1] >= context->tuning->fold.vector_items;
+    for (uint32_t view = 0; view < space->view_count; view++) {
+        has_lines &= pass->layout.inner[view] != OPS_INNER_ANY;
+    }
+    if (!ops_has_lane_vectors(context) || ops_row_program_has(pass->program, OPS_FOLD_SOFTMAX)) {
+        return LANES_ANYWHERE;
+    }
+    return pass->group.axis_first                ? LANES_ALONG
+           : pass->group.along == 1 && has_lines ? LANES_ACROSS
+                                                 : LANES_ANYWHERE;
+}
+
+/* Chunks take turns at as many accumulators as the class has, or one has them all. */
+static void generalise_chains(const ops_context *context, ops_row_pass *pass)
+{
+    ops_reduce_layout *group = &pass->group;
+    pass->any.turns = group->chains - 1;
+    pass->form.takes_turns = ops_has_lane_vectors(context);
+    if (pass->form.takes_turns) {
+        group->chains = group->unroll = context->tuning->fold.max_chains;
+    }
+}
+
+/* Chooses the kernel of neighbours. Work-items along the axis are compiled in, as many as a group
+ * has for rows of its length; a short row has other rows in its group. */
+static bool choose_lanes(const ops_context *context, ops_row_pass *pass)
+{
+    ops_reduce_layout *group = &pass->group;
+    const general_lanes lanes = general_lanes_of(context, pass);
+    const bool is_short = group->along == context->tuning->fold.vector_items;
+    const uint32_t items = is_short ? GENERAL_ITEMS : GENERAL_ITEMS / 2;
+    if (lanes == LANES_ANYWHERE) {
+        return false;
+    }
+    if (lanes == LANES_ALONG) {
+        group->outputs = group->along < items ? items / group->along : 1;
+    } else {
+        group->outputs = GENERAL_ACROSS;
+    }
+    generalise_chains(context, pass);
+    ops_layout_generalise(reserved_bytes(pass) + 4, lanes == LANES_ALONG ? 1 : 4,
+                          lanes == LANES_ACROSS, &pass->space, &pass->layout);
+    group->rows = lanes == LANES_ACROSS && pass->layout.rank > 1;
+    return true;
+}
+
+/* Views that are contiguous along the axis have a scalar stride as well. */
+static void generalise_strides(const ops_context *context, ops_row_pass *pass)
+{
+    const uint32_t few = ops_has_lane_vectors(context) ? 4 : 2;
     for (uint32_t view = 0; view < pass->layout.view_count; view++) {
         uint8_t *step = &pass->axis.step[view];
         *step = *step == OPS_INNER_ONE ? OPS_INNER_ANY : *step;
     }
-    ops_layout_generalise(reserved_bytes(pass) + OPS_ROW_ANY_SCALARS * 4, false, &pass->space,
+    ops_layout_generalise(reserved_bytes(pass) + OPS_ROW_ANY_SCALARS * 4, few, false, &pass->space,
                           &pass->layout);
 }
 
@@ -328,7 +392,7 @@ static bool choose_any(const ops_context *context, ops_row_pass *pass)
         group->outputs = outputs;
         return false;
     }
-    generalise_strides(pass);
+    generalise_strides(context, pass);
     const uint32_t along = logarithm(group->along);
     const uint32_t subgroup = group->subgroup ? logarithm(group->subgroup) : 0;
     pass->form.any = is_straight                            ? OPS_ROW_ANY_STRAIGHT
@@ -346,6 +410,7 @@ static bool choose_any(const ops_context *context, ops_row_pass *pass)
         .halves = subgroup ? 0 : along,
         .subgroups = subgroup ? group->along >> subgroup : 1,
     };
+    generalise_chains(context, pass);
     return true;
 }
 
@@ -362,6 +427,9 @@ static void pass_generalise(const ops_context *context, ops_row_pass *pass)
     group->rows = 0;
     group->layers = 1;
     pass->layout.dense = 0;
+    if (choose_lanes(context, pass)) {
+        return;
+    }
     if (choose_any(context, pass)) {
         return;
     }
@@ -402,9 +470,34 @@ static void choose_general_form(const ops_context *context, const ops_row_call *
     pass->form.rest_by_chunks = tuning->rest_by_chunks;
     pass->form.is_sliced = call->layout->slices > 1;
     pass->form.last_unroll = (uint8_t)(pass->form.any ? 1 : pass->group.unroll);
+    const uint32_t room = pass->group.along * context->tuning->fold.kept_chunks;
     if (stores_costly(context, pass)) {
         pass->form.stored = (uint8_t)(pass->program->costly + 1);
         pass->bindings.access[pass->slots[pass->program->input_count]] |= HAL_ACCESS_READ;
+    } else if (pass->form.takes_turns && pass->group.axis_first && !pass->form.any &&
+               pass->axis.length <= room && may_store_costly(context, pass)) {
+        pass->form.stored = (uint8_t)(pass->program->costly + 1);
+        pass->form.stored_length = room;
+    }
+}
+
+/* An axis of one element is one of several for a class: all inputs have it, and the outputs that
+ * depend on elements. Its stride is 0. */
+static void generalise_length(ops_row_pass *pass)
+{
+    const ops_row_program *program = pass->program;
+    uint8_t is_element[OPS_ROW_VALUES], ready[OPS_ROW_VALUES];
+    if (pass->axis.length != 1) {
+        return;
+    }
+    for (uint32_t i = 0; i < program->input_count; i++) {
+        pass->axis.step[i] = OPS_INNER_ONE;
+        is_element[i] = 1;
+    }
+    ops_row_order(program, is_element, ready);
+    for (uint32_t i = 0; i < program->output_count; i++) {
+        pass->axis.step[program->input_count + i] =
+            is_element[program->outputs[i]] ? OPS_INNER_ONE : OPS_INNER_ZERO;
     }
 }
 
@@ -436,6 +529,9 @@ static hal_status pass_plan(const ops_context *context, const ops_row_call *call
     for (uint32_t i = program->input_count; i < count && slice_stride != 0; i++) {
         pass->axis.stride[i] = 0;
         pass->axis.step[i] = OPS_INNER_ZERO;
+    }
+    if (is_general) {
+        generalise_length(pass);
     }
     ops_space_collapse(&pass->space, 0);
     flatten_group(&pass->space, &pass->group);
@@ -483,8 +579,15 @@ static void pass_append_key(const ops_row_pass *pass, ops_cache_key *key)
 /* Bytes that the general kernel is charged for. */
 static uint64_t pass_bytes(const ops_context *context, const ops_row_pass *pass)
 {
-    return (uint64_t)ops_space_elements(&pass->space) * (uint64_t)pass->axis.length *
-           pass->space.view_count * context->tuning->rows.general_bytes;
+    const ops_rows_tuning *tuning = &context->tuning->rows;
+    const uint64_t rows = (uint64_t)ops_space_elements(&pass->space);
+    const uint64_t elements = rows * (uint64_t)pass->axis.length * pass->space.view_count;
+    const bool is_apart = pass->group.along == 1 && pass->axis.step[0] == OPS_INNER_ONE;
+    if (general_lanes_of(context, pass) != LANES_ANYWHERE) {
+        return elements * tuning->general_lanes_bytes + rows * tuning->general_row_bytes;
+    }
+    return elements * (is_apart && ops_has_lane_vectors(context) ? tuning->general_apart_bytes
+                                                                 : tuning->general_bytes);
 }
 
 static hal_status pass_record(ops_context *context, const ops_row_call *call, int64_t slice_stride,

@@ -27,10 +27,23 @@ static void find_lane(ops_row_emitter *e)
     ops_layout_offset(b, &e->pass->layout, &e->values, output, e->pass->layout.rank, lane->index);
 }
 
+/* The work-item's first element, from which the place of another one is the same number of elements
+ * away for all work-items. */
+static void find_first(ops_row_emitter *e)
+{
+    hal_ir_builder *b = e->b;
+    const bool is_rotating = e->pass->form.any == OPS_ROW_ANY_ROTATING;
+    e->from_place = hal_ir_add(b, e->start, hal_ir_shl(b, e->lane.q, e->any.width));
+    for (uint32_t view = 0; is_rotating && view < e->pass->layout.view_count; view++) {
+        e->from[view] = ops_axis_place(b, &e->pass->axis, e->axis_strides, e->values.type, view,
+                                       e->lane.index[view], e->from_place);
+    }
+}
+
 void ops_row_any_declare(ops_row_emitter *e)
 {
     static const char *const names[OPS_ROW_ANY_SCALARS] = {
-        "along", "width", "q", "p", "turn", "block", "pairs", "halves", "subgroups"};
+        "along", "width", "q", "p", "turn", "block", "pairs", "halves", "subgroups", "turns"};
     hal_ir_value values[OPS_ROW_ANY_SCALARS];
     for (uint32_t i = 0; i < OPS_ROW_ANY_SCALARS; i++) {
         values[i] = hal_ir_scalar_value(e->b, names[i], HAL_TYPE_U32);
@@ -44,21 +57,28 @@ void ops_row_any_declare(ops_row_emitter *e)
     e->any.pairs = values[6];
     e->any.halves = values[7];
     e->any.subgroups = values[8];
+    e->turns = values[9];
     const hal_ir_value one = hal_ir_u32(e->b, 1), chunk = hal_ir_shl(e->b, one, e->any.width);
     e->any.mask = hal_ir_sub(e->b, chunk, one);
     e->any.jump = hal_ir_sub(e->b, hal_ir_shl(e->b, chunk, e->any.along), e->any.mask);
     find_lane(e);
+    find_first(e);
+}
+
+/* How far the work-item's element `n` is from its first one on the axis: the same for all. */
+static hal_ir_value ahead_of(ops_row_emitter *e, hal_ir_value n)
+{
+    hal_ir_builder *b = e->b;
+    const hal_ir_value chunk = hal_ir_shr(b, n, e->any.width);
+    const hal_ir_value in_chunk = hal_ir_sub(b, n, hal_ir_shl(b, chunk, e->any.width));
+    const hal_ir_value step = hal_ir_add(b, e->any.along, e->any.width);
+    return hal_ir_add(b, hal_ir_shl(b, chunk, step), in_chunk);
 }
 
 /* The place on the axis of the work-item's element `n`. */
 static hal_ir_value place_of(ops_row_emitter *e, hal_ir_value n)
 {
-    hal_ir_builder *b = e->b;
-    const hal_ir_value chunk = hal_ir_shr(b, n, e->any.width);
-    const hal_ir_value in_chunk = hal_ir_sub(b, n, hal_ir_shl(b, chunk, e->any.width));
-    hal_ir_value place = hal_ir_add(b, hal_ir_shl(b, chunk, e->any.along), e->lane.q);
-    place = hal_ir_add(b, hal_ir_shl(b, place, e->any.width), in_chunk);
-    return hal_ir_add(b, e->start, place);
+    return hal_ir_add(e->b, e->from_place, ahead_of(e, n));
 }
 
 /* The place of the element `n`, from that of the one before. */
@@ -70,8 +90,16 @@ static hal_ir_value place_after(ops_row_emitter *e, hal_ir_value before, hal_ir_
     return hal_ir_add(b, before, hal_ir_select(b, begins, e->any.jump, hal_ir_u32(b, 1)));
 }
 
-/* Moves each accumulator to the place of the one before it, and the first one to the end. */
-static void rotate_chains(ops_row_emitter *e, uint32_t phase)
+bool ops_row_reduces_in(const ops_row_emitter *e, uint32_t phase)
+{
+    bool reduces = false;
+    for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
+        reduces |= ops_row_is_reduced_in(e, v, phase);
+    }
+    return reduces;
+}
+
+void ops_row_rotate_chains(ops_row_emitter *e, uint32_t phase)
 {
     for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
         if (!ops_row_is_reduced_in(e, v, phase)) {
@@ -86,20 +114,37 @@ static void rotate_chains(ops_row_emitter *e, uint32_t phase)
     }
 }
 
+void ops_row_take_turns(ops_row_emitter *e, uint32_t phase)
+{
+    const bool takes_turns = e->pass->form.takes_turns && ops_row_reduces_in(e, phase);
+    if (takes_turns) {
+        hal_ir_if(e->b, hal_ir_lt(e->b, hal_ir_u32(e->b, 0), e->turns));
+    }
+    ops_row_rotate_chains(e, phase);
+    if (takes_turns) {
+        hal_ir_end(e->b);
+    }
+}
+
 /* The work-item's elements from number `from` to `to`, in whole rounds of the chains, of which the
  * next one is always the first. */
 static void emit_rotating(ops_row_emitter *e, uint32_t phase, const uint8_t *needed,
                           hal_ir_value from, hal_ir_value to)
 {
     hal_ir_builder *b = e->b;
-    const uint32_t rest = e->pass->group.chains - 1; /* a power of two less one */
-    hal_ir_value count = hal_ir_add(b, hal_ir_sub(b, to, from), hal_ir_u32(b, rest));
-    count = hal_ir_and(b, count, hal_ir_u32(b, ~rest));
+    const bool reduces = ops_row_reduces_in(e, phase);
+    const bool takes_turns = reduces && e->pass->form.takes_turns;
+    const uint32_t rest = reduces ? e->pass->group.chains - 1 : 0; /* a power of two less one */
+    const hal_ir_value turns = takes_turns ? e->turns : hal_ir_u32(b, rest);
+    const hal_ir_value rounds = takes_turns ? hal_ir_not(b, turns) : hal_ir_u32(b, ~rest);
+    hal_ir_value count = hal_ir_add(b, hal_ir_sub(b, to, from), turns);
+    count = hal_ir_and(b, count, rounds);
     hal_ir_value n = hal_ir_for(b, from, hal_ir_add(b, from, count), hal_ir_u32(b, 1));
-    ops_row_batch batch = {.chunks = 1, .first = place_of(e, n)};
+    ops_row_batch batch = {.chunks = 1, .is_ahead = true, .ahead = ahead_of(e, n)};
+    batch.first = hal_ir_add(b, e->from_place, batch.ahead);
     batch.inside[0] = hal_ir_lt(b, batch.first, e->end);
     ops_row_emit_batch(e, phase, needed, &batch);
-    rotate_chains(e, phase);
+    ops_row_take_turns(e, phase);
     hal_ir_end(b);
 }
 

@@ -49,7 +49,8 @@ uint32_t ops_row_batch_offset(const ops_row_emitter *e, uint32_t c, uint32_t j)
 static hal_ir_value batch_index(ops_row_emitter *e, uint32_t view, const ops_row_batch *batch)
 {
     return ops_axis_place(e->b, &e->pass->axis, e->axis_strides, e->values.type, view,
-                          e->lane.index[view], batch->first);
+                          batch->is_ahead ? e->from[view] : e->lane.index[view],
+                          batch->is_ahead ? batch->ahead : batch->first);
 }
 
 /* The index of a view's element `distance` further on: the returned one plus *offset. */
@@ -76,12 +77,12 @@ static hal_ir_value chunk_guard(ops_row_emitter *e, const ops_row_batch *batch, 
 /* The index in shared memory of the first element of a batch. Only the work-item that stores an
  * element loads it, so that no barrier is needed; but in emit_parts, whose first steps begin before
  * the row. */
-static hal_ir_value cache_index(ops_row_emitter *e, const ops_row_batch *batch)
+static hal_ir_value cache_index(ops_row_emitter *e, uint32_t length, const ops_row_batch *batch)
 {
     hal_ir_builder *b = e->b;
     const ops_reduce_layout *group = &e->pass->group;
     if (group->axis_first) {
-        hal_ir_value row = hal_ir_mul(b, e->lane.p, hal_ir_u32(b, e->pass->form.cached_length));
+        hal_ir_value row = hal_ir_mul(b, e->lane.p, hal_ir_u32(b, length));
         if (e->pass->form.parts) {
             row = hal_ir_add(b, row, hal_ir_u32(b, OPS_ROW_PART));
         }
@@ -91,32 +92,51 @@ static hal_ir_value cache_index(ops_row_emitter *e, const ops_row_batch *batch)
     return hal_ir_add(b, place, e->lane.p);
 }
 
-/* Loads a view's elements from shared memory, or stores them there. */
-static void cache_access(ops_row_emitter *e, uint32_t view, const ops_row_batch *batch, int stores)
+/* Elements of a value in shared memory, which has room for rows of that length. */
+typedef struct row_cache {
+    hal_ir_memory_id memory;
+    uint32_t length, width; /* elements; those of a vector */
+    uint32_t value;
+} row_cache;
+
+/* Loads a value's elements from shared memory, or stores them there. */
+static void cache_access(ops_row_emitter *e, const row_cache *cache, const ops_row_batch *batch,
+                         int stores)
 {
     hal_ir_builder *b = e->b;
     const ops_reduce_layout *group = &e->pass->group;
-    const uint32_t width = e->pass->form.is_vector[view] ? group->width : 1;
-    const uint32_t apart = group->axis_first ? 1 : group->outputs;
-    const hal_ir_value first = cache_index(e, batch);
+    const uint32_t width = cache->width, apart = group->axis_first ? 1 : group->outputs;
+    const hal_ir_value first = cache_index(e, cache->length, batch);
     for (uint32_t c = 0; c < batch->chunks; c++) {
         const hal_ir_value guard = chunk_guard(e, batch, c);
         for (uint32_t j = 0; j < group->width; j += width) {
-            hal_ir_value *elements = e->element[view] + c * group->width + j;
+            hal_ir_value *elements = e->element[cache->value] + c * group->width + j;
             const int32_t offset = (int32_t)(ops_row_batch_offset(e, c, j) * apart);
             if (stores) {
                 const hal_ir_value packed =
                     width == 1 ? elements[0] : hal_ir_pack(b, width, elements);
-                hal_ir_store_wide(b, e->cache[view], first, offset, guard, packed);
+                hal_ir_store_wide(b, cache->memory, first, offset, guard, packed);
                 continue;
             }
             const hal_ir_value loaded =
-                hal_ir_load_wide(b, e->cache[view], first, offset, width, guard);
+                hal_ir_load_wide(b, cache->memory, first, offset, width, guard);
             for (uint32_t i = 0; i < width; i++) {
                 elements[i] = width == 1 ? loaded : hal_ir_extract(b, loaded, i);
             }
         }
     }
+}
+
+/* The same of an input. */
+static void input_cache_access(ops_row_emitter *e, uint32_t view, const ops_row_batch *batch,
+                               int stores)
+{
+    const ops_row_form *form = &e->pass->form;
+    const row_cache cache = {.memory = e->cache[view],
+                             .length = form->cached_length,
+                             .width = form->is_vector[view] ? e->pass->group.width : 1,
+                             .value = view};
+    cache_access(e, &cache, batch, stores);
 }
 
 /* Loads a view's elements as those of a value. */
@@ -293,6 +313,44 @@ static void fold_batch(ops_row_emitter *e, uint32_t value, const ops_row_batch *
     }
 }
 
+/* The value that memory holds between its first loop and the last one. */
+static void stored_access(ops_row_emitter *e, const ops_row_batch *batch, int stores)
+{
+    const uint32_t output = e->program->input_count, value = e->pass->form.stored - 1u;
+    const row_cache cache = {
+        .memory = e->stored, .length = e->pass->form.stored_length, .width = 1, .value = value};
+    if (cache.length > 0) {
+        cache_access(e, &cache, batch, stores);
+    } else if (stores) {
+        store_view(e, output, value, batch);
+    } else {
+        load_view(e, output, value, batch);
+    }
+}
+
+/* The inputs and stored values that a phase needs: marks what is left to compute. */
+static void load_needed(ops_row_emitter *e, uint32_t phase, const ops_row_batch *batch,
+                        uint8_t *computes)
+{
+    const ops_row_schedule *schedule = &e->pass->schedule;
+    const uint32_t stored = e->pass->form.stored;
+    for (uint32_t v = 0; v < e->program->value_count; v++) {
+        const bool is_input = v < e->program->input_count;
+        const bool is_cached = is_input && e->pass->form.is_cached[v];
+        if (computes[v] && is_cached && phase > schedule->first_need[v]) {
+            input_cache_access(e, v, batch, 0);
+        } else if (computes[v] && is_input) {
+            load_view(e, v, v, batch);
+            if (is_cached) {
+                input_cache_access(e, v, batch, 1);
+            }
+        } else if (computes[v] && v + 1 == stored && phase > schedule->first_need[v]) {
+            stored_access(e, batch, 0);
+            computes[v] = 0;
+        }
+    }
+}
+
 /* The work of a phase for one batch. What an earlier phase left in registers is used again. */
 void ops_row_emit_batch(ops_row_emitter *e, uint32_t phase, const uint8_t *needed,
                         const ops_row_batch *batch)
@@ -304,19 +362,8 @@ void ops_row_emit_batch(ops_row_emitter *e, uint32_t phase, const uint8_t *neede
     uint8_t computes[OPS_ROW_VALUES] = {0};
     for (uint32_t v = 0; v < e->program->value_count; v++) {
         computes[v] = needed[v] && (!is_kept || schedule->first_need[v] == phase);
-        const bool is_cached = v < e->program->input_count && e->pass->form.is_cached[v];
-        if (computes[v] && is_cached && phase > schedule->first_need[v]) {
-            cache_access(e, v, batch, 0);
-        } else if (computes[v] && v < e->program->input_count) {
-            load_view(e, v, v, batch);
-            if (is_cached) {
-                cache_access(e, v, batch, 1);
-            }
-        } else if (computes[v] && v + 1 == stored && phase > schedule->first_need[v]) {
-            load_view(e, first_output, v, batch);
-            computes[v] = 0;
-        }
     }
+    load_needed(e, phase, batch, computes);
     for (uint32_t slot = 0; slot < slots; slot++) {
         for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
             if (computes[v]) {
@@ -325,7 +372,7 @@ void ops_row_emit_batch(ops_row_emitter *e, uint32_t phase, const uint8_t *neede
         }
     }
     if (stored > 0 && computes[stored - 1]) {
-        store_view(e, first_output, stored - 1, batch);
+        stored_access(e, batch, 1);
     }
     for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
         if (ops_row_is_reduced_in(e, v, phase)) {

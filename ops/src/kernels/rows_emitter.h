@@ -12,6 +12,8 @@ typedef struct ops_row_batch {
     uint32_t chunks;
     uint32_t slot;                      /* of the first element in the step of the loop */
     hal_ir_value first;                 /* U32, place of the first element on the axis */
+    bool is_ahead;                      /* of the work-item's first element, by `ahead` places */
+    hal_ir_value ahead;                 /* U32, the same for all work-items */
     hal_ir_value inside[OPS_ROW_SLOTS]; /* BOOL, of each chunk; HAL_IR_NONE: always */
 } ops_row_batch;
 
@@ -36,6 +38,10 @@ struct ops_row_emitter {
     uint8_t memory_owner[OPS_ROW_VALUES]; /* the first reduction with the same memory */
     uint8_t memory_used[OPS_ROW_VALUES];
     hal_ir_memory_id cache[OPS_MAX_VIEWS]; /* of cached inputs: their elements */
+    hal_ir_memory_id stored;               /* with stored_length */
+    /* Of general kernels: the work-item's first element, its index and its place on the axis, and
+     * how many accumulators take turns, less one. */
+    hal_ir_value from[OPS_MAX_VIEWS], from_place, turns;
     struct {
         hal_ir_value along, width, q, p, turn, block, pairs, halves, subgroups;
         hal_ir_value mask,
@@ -66,6 +72,12 @@ ops_state ops_row_chain_create(ops_row_emitter *e, uint32_t value);
 void ops_row_emit_batch(ops_row_emitter *e, uint32_t phase, const uint8_t *needed,
                         const ops_row_batch *batch);
 ops_state ops_row_fold_chains(ops_row_emitter *e, uint32_t value);
+
+/* Whether the loop of a phase computes a reduction. Moves each accumulator of the phase to the
+ * place of the one before it, the first one to the end; the same only where chunks take turns. */
+bool ops_row_reduces_in(const ops_row_emitter *e, uint32_t phase);
+void ops_row_rotate_chains(ops_row_emitter *e, uint32_t phase);
+void ops_row_take_turns(ops_row_emitter *e, uint32_t phase);
 
 /* General kernels, whose layout of work-items is scalars: declares these, and finds the work-item;
  * the loop of a phase; combines the states of the work-items of a row. */

@@ -94,16 +94,50 @@ static void emit_rest(ops_row_emitter *e, uint32_t phase, const uint8_t *needed,
     hal_ir_end(b);
 }
 
+/* What is left of whole steps of a general kernel: one chunk after the other. Then accumulators
+ * that chunks take in turns return to their places. */
+static void emit_rest_in_turns(ops_row_emitter *e, uint32_t phase, const uint8_t *needed,
+                               hal_ir_value whole)
+{
+    hal_ir_builder *b = e->b;
+    const uint32_t along = e->pass->group.along;
+    const hal_ir_value zero = hal_ir_u32(b, 0), one = hal_ir_u32(b, 1);
+    const hal_ir_value base = hal_ir_for(b, whole, e->end, hal_ir_u32(b, along));
+    ops_row_batch rest = {.chunks = 1, .first = hal_ir_add(b, base, e->lane.q)};
+    rest.inside[0] = along == 1 ? HAL_IR_NONE : hal_ir_lt(b, rest.first, e->end);
+    ops_row_emit_batch(e, phase, needed, &rest);
+    ops_row_take_turns(e, phase);
+    hal_ir_end(b);
+    if (ops_row_reduces_in(e, phase)) {
+        hal_ir_value count = hal_ir_sub(b, e->end, whole);
+        count = hal_ir_div(b, hal_ir_add(b, count, hal_ir_u32(b, along - 1)), hal_ir_u32(b, along));
+        hal_ir_for(b, zero, hal_ir_and(b, hal_ir_sub(b, zero, count), e->turns), one);
+        ops_row_rotate_chains(e, phase);
+        hal_ir_end(b);
+    }
+}
+
+/* Where the whole steps of a loop end. */
+static hal_ir_value whole_steps(ops_row_emitter *e, uint32_t phase)
+{
+    hal_ir_builder *b = e->b;
+    const ops_reduce_layout *group = &e->pass->group;
+    const uint32_t step = group->along * group->width * loop_chunks(e, phase);
+    hal_ir_value count = hal_ir_sub(b, e->end, e->start);
+    count = hal_ir_and(b, count, hal_ir_u32(b, ~(step - 1)));
+    if (e->pass->form.takes_turns && ops_row_reduces_in(e, phase)) {
+        const hal_ir_value zero = hal_ir_u32(b, 0);
+        count = hal_ir_select(b, hal_ir_lt(b, zero, e->turns), count, zero);
+    }
+    return hal_ir_add(b, e->start, count);
+}
+
 /* Loop bounds are the same for all work-items; the last, partial step is guarded. */
 static void emit_loop(ops_row_emitter *e, uint32_t phase, const uint8_t *needed)
 {
-    hal_ir_builder *b = e->b;
     const ops_row_form *form = &e->pass->form;
-    const ops_reduce_layout *group = &e->pass->group;
-    const uint32_t step = group->along * group->width * loop_chunks(e, phase);
     const int backwards = form->ends_backwards && phase == e->pass->schedule.last;
-    hal_ir_value count = hal_ir_sub(b, e->end, e->start);
-    hal_ir_value whole = hal_ir_add(b, e->start, hal_ir_and(b, count, hal_ir_u32(b, ~(step - 1))));
+    const hal_ir_value whole = whole_steps(e, phase);
     int nested = 0;
     for (uint32_t v = e->program->input_count; v < e->program->value_count; v++) {
         nested |= ops_row_is_reduced_in(e, v, phase) && ops_row_is_nested(e, v);
@@ -116,7 +150,9 @@ static void emit_loop(ops_row_emitter *e, uint32_t phase, const uint8_t *needed)
     } else {
         emit_steps(e, phase, needed, e->start, whole, backwards);
     }
-    if (!backwards && !form->is_exact) {
+    if (form->takes_turns) {
+        emit_rest_in_turns(e, phase, needed, whole);
+    } else if (!backwards && !form->is_exact) {
         emit_rest(e, phase, needed, whole);
     }
 }
@@ -289,6 +325,10 @@ static void declare_memory(ops_row_emitter *e)
 static void declare_cache(ops_row_emitter *e)
 {
     const ops_row_pass *pass = e->pass;
+    if (pass->form.stored_length > 0) {
+        e->stored = hal_ir_shared(e->b, "stored", e->program->costly_type,
+                                  pass->form.stored_length * pass->group.outputs);
+    }
     for (uint32_t view = 0; view < e->program->input_count; view++) {
         if (pass->form.is_cached[view]) {
             char name[] = "cache_00";
@@ -384,6 +424,9 @@ void ops_row_emit(hal_ir_builder *b, const void *user)
     if (pass->form.any) {
         ops_row_any_declare(e);
     } else {
+        if (pass->form.takes_turns) {
+            e->turns = hal_ir_scalar_value(b, "turns", HAL_TYPE_U32);
+        }
         ops_reduce_layout_emit(b, &pass->group, &pass->layout, &e->values, &e->lane);
     }
     for (uint32_t phase = 0; phase <= pass->schedule.last; phase++) {
@@ -410,11 +453,13 @@ void ops_row_put(const ops_row_pass *pass, ops_block *block)
     }
     if (pass->form.any) {
         const ops_row_any *any = &pass->any;
-        const uint32_t numbers[OPS_ROW_ANY_SCALARS] = {any->along, any->width,  any->q,
-                                                       any->p,     any->turn,   any->block,
-                                                       any->pairs, any->halves, any->subgroups};
+        const uint32_t numbers[OPS_ROW_ANY_SCALARS] = {
+            any->along, any->width, any->q,      any->p,         any->turn,
+            any->block, any->pairs, any->halves, any->subgroups, any->turns};
         for (uint32_t n = 0; n < OPS_ROW_ANY_SCALARS; n++) {
             ops_put_u32(block, numbers[n]);
         }
+    } else if (pass->form.takes_turns) {
+        ops_put_u32(block, pass->any.turns);
     }
 }

@@ -19,6 +19,7 @@ enum { OPS_ROW_ANY_NONE, OPS_ROW_ANY_LOOPS, OPS_ROW_ANY_ROTATING, OPS_ROW_ANY_ST
 OPS_KEY_STRUCTURES_BEGIN
 typedef struct ops_row_form {
     uint32_t cached_length; /* elements of a row that shared memory has room for; 0: not cached */
+    uint32_t stored_length; /* the same of the value `stored`; 0: the output's memory holds it */
     uint8_t chunks;         /* of a work-item, kept in registers; 0: loops over the row */
     uint8_t is_exact;       /* the row has a whole number of steps */
     uint8_t is_sliced;      /* groups take slices of the axis, along z of the grid */
@@ -26,12 +27,12 @@ typedef struct ops_row_form {
     uint8_t all_store;      /* all work-items store the row's values: a CPU needs no mask then */
     uint8_t last_unroll;    /* chunks of a step of the loop that stores elements */
     uint8_t ends_backwards; /* the last loop starts with what was read last */
-    uint8_t stored;         /* 1 + value that the output's memory holds until the last loop; or 0 */
+    uint8_t stored;         /* 1 + value that memory holds until the last loop; or 0 */
     uint8_t full_groups;    /* that a compute unit is to hold at once; 0: no wish */
     uint8_t parts;          /* 1 + the output whose memory the last loop stores by whole parts,
                                though its rows begin anywhere; or 0 */
     uint8_t any;            /* a general kernel: ops_row_any are scalars; OPS_ROW_ANY_ */
-    uint8_t reserved;
+    uint8_t takes_turns; /* of its chunks at the accumulators, or one has all: ops_row_any.turns */
     uint8_t is_vector[OPS_MAX_VIEWS]; /* chunks of the view are aligned vectors */
     uint8_t is_cached[OPS_MAX_VIEWS]; /* an input whose elements shared memory keeps */
 } ops_row_form;
@@ -40,7 +41,7 @@ OPS_KEY_STRUCTURES_END
 typedef struct ops_row_emitter ops_row_emitter;
 
 /* The layout of a general kernel's work-items (rows_any.c). Names without a unit are logarithms. */
-#define OPS_ROW_ANY_SCALARS 9u
+#define OPS_ROW_ANY_SCALARS 10u
 typedef struct ops_row_any {
     uint32_t items; /* of a group, compiled in */
     uint32_t along, width;
@@ -50,6 +51,7 @@ typedef struct ops_row_any {
     uint32_t pairs;     /* work-items of a subgroup along the axis */
     uint32_t halves;    /* those along the axis where there are no subgroups */
     uint32_t subgroups; /* along the axis, their number; 1 without */
+    uint32_t turns;     /* accumulators less one, which chunks take in turns; not a logarithm */
 } ops_row_any;
 
 typedef struct ops_row_pass {

@@ -231,12 +231,12 @@ static void space_widen(ops_space *space, uint32_t rank)
     space->rank = rank;
 }
 
-void ops_layout_generalise(uint32_t reserved, bool keeps_inner, ops_space *space,
+void ops_layout_generalise(uint32_t reserved, uint32_t few, bool keeps_inner, ops_space *space,
                            ops_layout *layout)
 {
-    enum { FEW = 2, MANY = 4 };
+    enum { MANY = 4 };
     ops_layout made = *layout;
-    made.rank = space->rank <= FEW ? FEW : MANY;
+    made.rank = space->rank <= few ? (uint8_t)few : MANY;
     if (!keeps_inner) {
         memset(made.inner, OPS_INNER_ANY, made.view_count);
     }
@@ -377,6 +377,11 @@ uint32_t ops_group_items(const hal_device_info *info)
     uint32_t items = info->preferred_group;
     items = items < info->max_group_items ? items : info->max_group_items;
     return items < info->max_group_size[0] ? items : info->max_group_size[0];
+}
+
+bool ops_has_lane_vectors(const ops_context *context)
+{
+    return context->tuning->elementwise.max_width == 1 && context->info->item_vector_bytes == 0;
 }
 
 uint32_t ops_even_share(uint64_t count, uint32_t most)

@@ -83,7 +83,7 @@ void ops_layout_choose(const ops_context *context, const ops_space *space, uint3
 /* Makes a layout, which has no dense views, that of its class: of 2 or 4 dimensions, the first of
  * which may have one element, in the space too; and unless `keeps_inner` all strides are scalars.
  * Where these scalars would not fit, or the rank is larger, it stays. */
-void ops_layout_generalise(uint32_t reserved, bool keeps_inner, ops_space *space,
+void ops_layout_generalise(uint32_t reserved, uint32_t few, bool keeps_inner, ops_space *space,
                            ops_layout *layout);
 void ops_layout_key(const ops_space *space, const ops_layout *layout, ops_cache_key *key);
 
@@ -121,6 +121,10 @@ static inline hal_ir_value ops_guard_and(hal_ir_builder *b, hal_ir_value x, hal_
 
 /* Work-items of a one-dimensional group, as the device prefers and allows. */
 uint32_t ops_group_items(const hal_device_info *info);
+
+/* Whether the plugin itself makes vectors of the work-items along dimension 0 of a group. Where the
+ * text of a kernel says that their elements are neighbours, it loads them at once. */
+bool ops_has_lane_vectors(const ops_context *context);
 
 /* x / divisor = (x * magic) >> (32 + shift) for all x below 2^31 and divisors from 2; the quotient
  * is 0 for a divisor of 1. */

@@ -21,7 +21,10 @@ const ops_tuning ops_tuning_processor = {
                     .tile_items = 1024,
                     .unit_tiles = 4,
                     .min_tile_columns = 3,
-                    .min_strided_line = 16},
+                    .min_strided_line = 16,
+                    .general_bytes = 4,
+                    .general_lanes_bytes = 1,
+                    .general_apart_bytes = 2},
     /* Lines of 20 with an index each take 0.63 of the time of elements that are gathered one by
      * one, lines of 9 1.7 (f32, an EPYC). */
     .ranges = {.elements = 8192,
@@ -63,6 +66,9 @@ const ops_tuning ops_tuning_processor = {
              .layers_groups = 2},
     .rows = {.min_steps = 16,
              .general_bytes = 16,
+             .general_lanes_bytes = 1,
+             .general_row_bytes = 100,
+             .general_apart_bytes = 4,
              .min_slice = 8192,
              .min_sliced = 65536,
              .min_slicing_units = 2,

@@ -28,6 +28,9 @@ typedef struct ops_elementwise_tuning {
     uint32_t min_loaded_bytes; /* of a work-item, with fewer of which it computes two vectors */
     uint32_t max_joined_copy;  /* bytes of an input that joined kernels copy rather than bind by
                                   itself; 0: any */
+    uint32_t general_bytes;    /* per element of a view that a general kernel is charged for */
+    /* The same of a processor's lanes (ops_has_lane_vectors): neighbours, and others. */
+    uint32_t general_lanes_bytes, general_apart_bytes;
 
     /* Devices whose kernels have lines of groups. */
     uint32_t large_group;      /* work-items of a group of large arrays in order */
@@ -157,6 +160,9 @@ typedef struct ops_rows_tuning {
     bool softmax_is_online; /* where a group keeps no row, one loop finds the greatest value and the
                                  sum: reading the row again costs more than exp */
     uint32_t general_bytes; /* per element of a view that a general kernel is charged for */
+    /* The same of a processor's lanes (ops_has_lane_vectors): neighbours, then also per row; and
+     * lanes that are no neighbours in the special kernel either. */
+    uint32_t general_lanes_bytes, general_row_bytes, general_apart_bytes;
 } ops_rows_tuning;
 
 /* Copies, and calls on arrays. */
