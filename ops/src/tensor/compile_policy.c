@@ -76,10 +76,21 @@ bool ops_compile_policy_generalises(const ops_compile_policy *policy)
     return least_ns >= policy->tuning->general_from_ns && !policy->specialises;
 }
 
+/* Whether a shape has had a call before; remembers it. */
+static bool shape_returns(ops_compile_policy *policy, const uint64_t key[2], uint64_t cost_ns)
+{
+    const uint64_t shape = key[0] ^ cost_ns * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t *last = &policy->shapes[(shape ^ shape >> 32) % OPS_SEEN_SHAPES];
+    const bool returns = *last == shape;
+    *last = shape;
+    return returns;
+}
+
 bool ops_compile_policy_charge(ops_compile_policy *policy, const uint64_t key[2], uint64_t cost_ns,
                                bool *is_first)
 {
     const uint32_t at = plan_slot(key);
+    const bool returns = shape_returns(policy, key, cost_ns);
     *is_first = policy->plans[at].key != key[1];
     if (*is_first) {
         policy->plans[at].key = key[1];
@@ -87,7 +98,8 @@ bool ops_compile_policy_charge(ops_compile_policy *policy, const uint64_t key[2]
     }
     policy->plans[at].spent_ns += cost_ns;
     return policy->requests ||
-           (!*is_first && ops_compile_policy_is_due(policy, policy->plans[at].spent_ns, 1));
+           (!*is_first && ops_compile_policy_is_due(policy, policy->plans[at].spent_ns,
+                                                    returns ? 1 : OPS_SHARED_PRICES));
 }
 
 bool ops_compile_policy_is_due(const ops_compile_policy *policy, uint64_t spent_ns,

@@ -23,6 +23,12 @@
 /* Deferred plans whose cost is counted. */
 #define OPS_DEFERRED_PLANS 1024u
 
+/* Calls of shapes that are remembered, to know one that returns. */
+#define OPS_SEEN_SHAPES 1024u
+
+/* Prices of a kernel after which it is made for shapes of which each occurs once. */
+#define OPS_SHARED_PRICES 8u
+
 /* Kernels of deferred plans that are kept, not compiled. */
 #define OPS_PENDING_KERNELS 64u
 
@@ -52,7 +58,8 @@ typedef struct ops_compile_policy {
     ops_pending_kernel pending[OPS_PENDING_KERNELS];
     struct {
         uint64_t key, spent_ns;
-    } plans[OPS_DEFERRED_PLANS]; /* direct-mapped by key; a collision forgets what was spent */
+    } plans[OPS_DEFERRED_PLANS];      /* direct-mapped by key; a collision forgets what was spent */
+    uint64_t shapes[OPS_SEEN_SHAPES]; /* the last one of each slot */
 } ops_compile_policy;
 
 /* Null without memory. The table has to outlive the policy. */
@@ -73,8 +80,10 @@ bool ops_compile_policy_is_slow(const ops_compile_policy *policy);
 bool ops_compile_policy_generalises(const ops_compile_policy *policy);
 
 /* Charges a call that a general kernel computes, which takes `cost_ns` longer by that, to the
- * kernel of one shape with that key. *is_first: it was not charged before. Returns whether the
- * kernel of one shape pays now; never at the first call, since most shapes do not return. */
+ * special kernel with that key, which other shapes may need as well. Calls of one kernel that cost
+ * the same are taken for those of one shape. *is_first: the kernel was not charged before. Returns
+ * whether it pays now: not in the first call of a shape, since most shapes do not return, unless
+ * first calls of many shapes have cost OPS_SHARED_PRICES times its price. */
 bool ops_compile_policy_charge(ops_compile_policy *policy, const uint64_t key[2], uint64_t cost_ns,
                                bool *is_first);
 

@@ -81,6 +81,30 @@ static void first_calls_are_general(void **state)
     ops_compile_policy_destroy(policy);
 }
 
+/* Shapes of one special kernel, each of which has another cost: their charges add up, but none of
+ * them has it made before one returns, or before they have cost a multiple of its price. */
+static void shapes_that_occur_once_share_a_kernel(void **state)
+{
+    const uint64_t price = ops_tuning_processor.compile.guessed_ns;
+    for (int returns = 0; returns < 2; returns++) {
+        ops_compile_policy *policy = policy_make(&ops_tuning_processor.compile, 0, 2);
+        uint64_t spent = 0, cost = price / 4;
+        bool is_first, pays = false;
+        for (; !pays && spent < 100 * price; cost++) {
+            pays = ops_compile_policy_charge(policy, shape, cost, &is_first);
+            assert_int_equal(is_first, spent == 0);
+            spent += cost;
+            if (returns && spent > 2 * price && !pays) {
+                pays = ops_compile_policy_charge(policy, shape, price / 4, &is_first);
+                assert_true(pays);
+            }
+        }
+        assert_in_range(spent, returns ? 2 * price : OPS_SHARED_PRICES * price,
+                        (returns ? 3 : OPS_SHARED_PRICES + 1) * price);
+        ops_compile_policy_destroy(policy);
+    }
+}
+
 /* What compilations take decides where no driver is expected to be slow. */
 static void measured_times_decide(void **state)
 {
@@ -121,6 +145,7 @@ int main(void)
         cmocka_unit_test(slow_compilers_are_charged_a_processor),
         cmocka_unit_test(fast_compilers_are_charged_the_call),
         cmocka_unit_test(first_calls_are_general),
+        cmocka_unit_test(shapes_that_occur_once_share_a_kernel),
         cmocka_unit_test(measured_times_decide),
         cmocka_unit_test(plans_pay_for_all_their_kernels),
     };
