@@ -23,7 +23,7 @@ typedef struct convolution_case {
     operand_layout layout;
 } convolution_case;
 
-static const char *const way_names[] = {"auto", "copied", "implicit"};
+static const char *const way_names[] = {"auto", "copied", "implicit", "direct"};
 static const char *const kind_names[KIND_COUNT] = {"forward", "transposed", "weights"};
 
 /* The three tensors of a convolution, with the channels second; unused spatial axes have a length
@@ -409,19 +409,35 @@ static void add_forms(case_list *list)
     }
 }
 
-/* Forms whose product reads the windows in the image, by the number of the form: several images,
- * groups, dilation, one and three spatial axes. */
-static void add_implicit(case_list *list)
+/* Forms by a way that is asked for, by their number: products that read the windows in the image,
+ * and sums without a product. Several images, groups, one channel per group, steps, dilation, one
+ * and three spatial axes. */
+static void add_ways(case_list *list)
 {
     static const struct {
         uint32_t form;
+        ops_convolution_way way;
         convolution_kind kind;
         hal_type type;
         bool channels_last;
-    } chosen[] = {{0, FORWARD, HAL_TYPE_F32, false},    {0, WEIGHTS, HAL_TYPE_BF16, false},
-                  {1, WEIGHTS, HAL_TYPE_F32, true},     {2, TRANSPOSED, HAL_TYPE_F64, false},
-                  {6, FORWARD, HAL_TYPE_F32, true},     {7, FORWARD, HAL_TYPE_F16, false},
-                  {7, TRANSPOSED, HAL_TYPE_F32, false}, {1, TRANSPOSED, HAL_TYPE_F32, false}};
+    } chosen[] = {{0, OPS_CONVOLUTION_IMPLICIT, FORWARD, HAL_TYPE_F32, false},
+                  {0, OPS_CONVOLUTION_IMPLICIT, WEIGHTS, HAL_TYPE_BF16, false},
+                  {1, OPS_CONVOLUTION_IMPLICIT, WEIGHTS, HAL_TYPE_F32, true},
+                  {2, OPS_CONVOLUTION_IMPLICIT, TRANSPOSED, HAL_TYPE_F64, false},
+                  {6, OPS_CONVOLUTION_IMPLICIT, FORWARD, HAL_TYPE_F32, true},
+                  {7, OPS_CONVOLUTION_IMPLICIT, FORWARD, HAL_TYPE_F16, false},
+                  {7, OPS_CONVOLUTION_IMPLICIT, TRANSPOSED, HAL_TYPE_F32, false},
+                  {1, OPS_CONVOLUTION_IMPLICIT, TRANSPOSED, HAL_TYPE_F32, false},
+                  {0, OPS_CONVOLUTION_DIRECT, FORWARD, HAL_TYPE_F32, false},
+                  {1, OPS_CONVOLUTION_DIRECT, FORWARD, HAL_TYPE_F64, true},
+                  {1, OPS_CONVOLUTION_DIRECT, TRANSPOSED, HAL_TYPE_F32, false},
+                  {2, OPS_CONVOLUTION_DIRECT, FORWARD, HAL_TYPE_F16, false},
+                  {3, OPS_CONVOLUTION_DIRECT, FORWARD, HAL_TYPE_F32, true},
+                  {4, OPS_CONVOLUTION_DIRECT, FORWARD, HAL_TYPE_BF16, false},
+                  {7, OPS_CONVOLUTION_DIRECT, FORWARD, HAL_TYPE_F32, false},
+                  {7, OPS_CONVOLUTION_DIRECT, TRANSPOSED, HAL_TYPE_F32, true},
+                  {8, OPS_CONVOLUTION_DIRECT, FORWARD, HAL_TYPE_F32, false},
+                  {13, OPS_CONVOLUTION_DIRECT, TRANSPOSED, HAL_TYPE_F32, false}};
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++) {
         convolution_case tested = forms[chosen[i].form];
         for (uint32_t k = 0; k < 3; k++) {
@@ -432,7 +448,8 @@ static void add_implicit(case_list *list)
         tested.type = chosen[i].type;
         tested.channels_last = chosen[i].channels_last;
         tested.has_bias = tested.kind == FORWARD;
-        tested.way = OPS_CONVOLUTION_IMPLICIT;
+        tested.is_active = chosen[i].way == OPS_CONVOLUTION_DIRECT && i % 2;
+        tested.way = chosen[i].way;
         case_add_member(list, &convolutions, &tested);
     }
 }
@@ -440,7 +457,7 @@ static void add_implicit(case_list *list)
 void cases_ops_convolution(case_list *list)
 {
     add_forms(list);
-    add_implicit(list);
+    add_ways(list);
     /* 64 MiB are windows of 8 x 8 in 4 channels at 256 x 256 places: some lines of an image. */
     const convolution_case large = {.type = HAL_TYPE_F32,
                                     .rank = 2,

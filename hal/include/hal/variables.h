@@ -42,9 +42,9 @@
       "calls that fail with HAL_LAYERS=fault: kind:number, or kind:number+ for all from there "    \
       "on; kinds are allocation, compile, submit, wait and lost")                                  \
     X(HAL_CONVOLUTION, "WAY", "ops/src/tensor/context_create.c",                                   \
-      "how convolutions are computed, for measurements: copied (windows become a matrix) or "      \
-      "implicit (the product's kernel reads the image, where it can); unset: by bytes and "        \
-      "operations")                                                                                \
+      "how convolutions are computed, for measurements: copied (windows become a matrix), "        \
+      "direct (windows are summed, where they can be) or implicit (the product's kernel reads "    \
+      "the image, where it can); unset: by bytes and operations")                                  \
     X(HAL_COMM, "RANK/COUNT:NAME", "hal/src/comm/environment.c",                                   \
       "the process's rank in the communicator that hal_comm_create_from_environment creates, "     \
       "the number of ranks and a name for the job; unset: the launcher's variables")               \

@@ -4,7 +4,8 @@
  * matrix or, where that takes less time, read where they are (docs/operators.md). So bounds and
  * precision are those of ops_array_matmul, and bias and activation are part of the product's
  * kernel. With one channel per group, each work-item sums the
- * window of its result instead (ops_depthwise). Windows of 1 element, 1 apart, without padding are
+ * window of its result instead (ops_depthwise); on processors also with few channels or results, of
+ * any precision, where that takes less time. Windows of 1 element, 1 apart, without padding are
  * not copied. */
 #ifndef OPS_CONVOLUTION_H
 #define OPS_CONVOLUTION_H
@@ -25,12 +26,14 @@ extern "C" {
  * way. */
 typedef enum ops_convolution_way {
     OPS_CONVOLUTION_AUTO,    /* the one that takes less time, by bytes and operations */
-    OPS_CONVOLUTION_COPIED,  /* windows are copied to a matrix */
-    OPS_CONVOLUTION_IMPLICIT /* the product's kernel reads the windows in x, where it can */
+    OPS_CONVOLUTION_COPIED,   /* windows are copied to a matrix */
+    OPS_CONVOLUTION_IMPLICIT, /* the product's kernel reads the windows in x, where it can */
+    OPS_CONVOLUTION_DIRECT    /* work-items sum windows of x, without a product, where they can;
+                               * gradients by weights have no such way */
 } ops_convolution_way;
 
 /* Sets the way for calls from now on; at first that of the variable HAL_CONVOLUTION ("auto",
- * "copied" or "implicit"), else AUTO. Results of two ways differ by rounding.
+ * "copied", "implicit" or "direct"), else AUTO. Results of two ways differ by rounding.
  * Threads: the queue's. Errors: none; other values count as AUTO. */
 HAL_API void ops_context_set_convolution(ops_context *context, ops_convolution_way way);
 

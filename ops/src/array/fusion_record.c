@@ -5,6 +5,7 @@
 #include "matmul_record.h"
 
 #include "gemm/windows.h"
+#include "kernels/direct.h"
 #include "kernels/fold.h"
 #include "kernels/pool.h"
 #include "kernels/reduce.h"
@@ -288,6 +289,16 @@ static hal_status record_depthwise(const ops_fusion_plan *plan, const ops_tensor
                          bias, &second);
 }
 
+static hal_status record_direct(const ops_fusion_plan *plan, const ops_tensor *y)
+{
+    const ops_direct_form *form = plan->anchor->form;
+    const ops_tensor *bias = plan->input_count > 2 ? &plan->inputs[2]->view : NULL;
+    ops_tensor second;
+    HAL_TRY(channels_second(plan, form->rank, y, &second));
+    return ops_direct(plan->context, form, &plan->inputs[0]->view, &plan->inputs[1]->view, bias,
+                      &second);
+}
+
 static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expression *prologue,
                                 const ops_expression *epilogue, hal_buffer *const *buffers)
 {
@@ -320,6 +331,8 @@ static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expressio
         return record_depthwise(plan, y);
     case OPS_OPERATION_CONVOLUTION:
         return record_convolution(plan, y);
+    case OPS_OPERATION_DIRECT:
+        return record_direct(plan, y);
     case OPS_OPERATION_POOL:
         return ops_pool_windows(plan->context, anchor->form, x, y);
     case OPS_OPERATION_ATTENTION:

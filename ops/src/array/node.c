@@ -2,6 +2,7 @@
 #include "node.h"
 
 #include "gemm/windows.h"
+#include "kernels/direct_form.h"
 #include "kernels/pool.h"
 
 #include <hal/profile.h>
@@ -459,6 +460,7 @@ uint32_t ops_node_form_bytes(const ops_array *node)
     return node->operation == OPS_OPERATION_UNFOLD        ? sizeof(ops_unfold_places)
            : node->operation == OPS_OPERATION_DEPTHWISE   ? sizeof(ops_depthwise_options)
            : node->operation == OPS_OPERATION_CONVOLUTION ? sizeof(ops_gemm_windows_form)
+           : node->operation == OPS_OPERATION_DIRECT      ? sizeof(ops_direct_form)
            : node->operation == OPS_OPERATION_POOL        ? sizeof(ops_pool_form)
            : node->operation == OPS_OPERATION_UPDATE      ? sizeof(ops_tensor)
                                                           : sizeof(ops_quantised_form);
@@ -486,6 +488,7 @@ const char *ops_node_operation_name(const ops_array *node)
         [OPS_OPERATION_UNFOLD] = "unfold",
         [OPS_OPERATION_DEPTHWISE] = "depthwise",
         [OPS_OPERATION_CONVOLUTION] = "convolution",
+        [OPS_OPERATION_DIRECT] = "convolution",
         [OPS_OPERATION_POOL] = "pool",
         [OPS_OPERATION_DEQUANTISE] = "dequantise",
         [OPS_OPERATION_UPDATE] = "update",

@@ -77,6 +77,7 @@ typedef enum ops_operation {
     OPS_OPERATION_CONVOLUTION, /* of operand 0 with 1 and a bias 2, which may be missing, as
                                 * ops_gemm_windows; `form`: ops_gemm_windows_form; `function`: 1
                                 * with channels last */
+    OPS_OPERATION_DIRECT,      /* the same, as ops_direct; `form`: ops_direct_form */
     OPS_OPERATION_POOL,        /* of operand 0; `form`: ops_pool_form */
     OPS_OPERATION_DEQUANTISE,  /* of values, scales and perhaps zeros; `form`: ops_quantised_form */
     OPS_OPERATION_UPDATE,      /* of operand 0; operand 1 in place of `form`, an ops_tensor */

@@ -89,6 +89,23 @@ ops_array *ops_convolution_channels_last(const ops_convolution_form *form, ops_a
     return x && form->channels_last ? ops_array_permute(x, axes) : x;
 }
 
+/* Whether an array is in its memory without gaps in the order of its axes. */
+static bool is_row_major(const ops_array *x)
+{
+    int64_t stride = 1;
+    bool fits = true;
+    for (uint32_t i = x->view.rank; i-- > 0;) {
+        fits &= x->view.shape[i] == 1 || x->view.stride[i] == stride;
+        stride *= x->view.shape[i];
+    }
+    return fits;
+}
+
+ops_array *ops_convolution_row_major(ops_array *x)
+{
+    return x && !is_row_major(x) ? ops_array_copy(x) : x;
+}
+
 ops_array *ops_convolution_pad(const ops_convolution_form *form, ops_array *x)
 {
     int64_t shape[OPS_MAX_RANK], before[OPS_MAX_RANK] = {0};

@@ -33,6 +33,9 @@ hal_status ops_convolution_places(ops_convolution_form *form);
 ops_array *ops_convolution_channels_second(const ops_convolution_form *form, ops_array *x);
 ops_array *ops_convolution_channels_last(const ops_convolution_form *form, ops_array *x);
 
+/* x, or a copy of it without gaps in the order of its axes; null stays null. */
+ops_array *ops_convolution_row_major(ops_array *x);
+
 /* x with its padding; x itself without any. */
 ops_array *ops_convolution_pad(const ops_convolution_form *form, ops_array *x);
 

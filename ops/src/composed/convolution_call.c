@@ -1,4 +1,5 @@
 /* Public calls of convolutions: shapes, and the gradients in terms of convolutions. */
+#include "convolution_direct.h"
 #include "convolution_implicit.h"
 
 #include <string.h>
@@ -69,6 +70,9 @@ static ops_array *convolve(const ops_convolution_options *options, ops_array *x,
     memcpy(f.length, x->view.shape + 2, f.rank * sizeof *f.length);
     if (ops_convolution_places(&f)) {
         return NULL;
+    }
+    if (ops_convolution_is_direct(&f, false, x)) {
+        return ops_convolution_direct(&f, false, x, w, bias);
     }
     if (ops_convolution_is_depthwise(&f) && f.images > 0 && f.outputs > 0) {
         return ops_convolution_depthwise(&f, x, w, bias);
@@ -198,6 +202,9 @@ static ops_array *convolve_transposed(const ops_convolution_options *options, op
         if (transposed_length(&f, i, x->view.shape[i + 2], lengths)) {
             return NULL;
         }
+    }
+    if (ops_convolution_is_direct(&f, true, x)) {
+        return ops_convolution_direct(&f, true, x, w, bias);
     }
     w = turn_weights(&f, w);
     if (w && !ops_convolution_is_depthwise(&f) && is_implicit_transposed(&f, x)) {

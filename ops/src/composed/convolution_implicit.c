@@ -113,23 +113,6 @@ bool ops_convolution_is_implicit(const ops_convolution_form *f, const ops_array 
            implicit_pays(f, context, x->view.type, is_gradient);
 }
 
-/* Whether an array is in its memory without gaps in the order of its axes. */
-static bool is_row_major(const ops_array *x)
-{
-    int64_t stride = 1;
-    bool fits = true;
-    for (uint32_t i = x->view.rank; i-- > 0;) {
-        fits &= x->view.shape[i] == 1 || x->view.stride[i] == stride;
-        stride *= x->view.shape[i];
-    }
-    return fits;
-}
-
-static ops_array *row_major(ops_array *x)
-{
-    return x && !is_row_major(x) ? ops_array_copy(x) : x;
-}
-
 /* The part of x that is within `lengths`, and of a target [N, C, lengths] where it goes. */
 static ops_array *slice_both(const ops_convolution_form *f, const int64_t *start,
                              const int64_t *step, ops_array *x, ops_tensor *target)
@@ -166,7 +149,7 @@ ops_array *ops_convolution_place_last(const ops_convolution_form *form, const in
     shape[f.rank + 1] = x->view.shape[1];
     f.channels_last = true;
     if (is_whole) {
-        x = row_major(ops_convolution_channels_last(&f, x));
+        x = ops_convolution_row_major(ops_convolution_channels_last(&f, x));
         return x ? ops_convolution_channels_second(&f, x) : NULL;
     }
     ops_array *zeros = ops_array_full(x->owner->context, x->view.type, f.rank + 2, shape, 0);
@@ -204,7 +187,7 @@ static ops_array *weights_last(const ops_convolution_form *f, ops_array *w)
     for (uint32_t i = 0; i < f->rank; i++) {
         axes[i + 1] = (int32_t)i + 2;
     }
-    return row_major(ops_array_permute(w, axes));
+    return ops_convolution_row_major(ops_array_permute(w, axes));
 }
 
 ops_array *ops_convolution_implicit(const ops_convolution_form *f, ops_array *x, ops_array *w,
@@ -243,7 +226,7 @@ static ops_array *gradient_image(ops_convolution_form *f, ops_array *x)
         x = ops_compose_slice(x, i + 2, 0, f->places[i], f->stride[i]);
         f->stride[i] = 1;
     }
-    return row_major(x);
+    return ops_convolution_row_major(x);
 }
 
 ops_array *ops_convolution_implicit_weights(const ops_convolution_form *form, ops_array *x,
@@ -255,8 +238,8 @@ ops_array *ops_convolution_implicit_weights(const ops_convolution_form *form, op
     const int64_t start[OPS_MAX_SPATIAL] = {0}, step[OPS_MAX_SPATIAL] = {1, 1, 1};
     ops_result result;
     x = gradient_image(&f, x);
-    dy =
-        f.channels_last ? ops_convolution_place_last(&f, start, step, f.places, dy) : row_major(dy);
+    dy = f.channels_last ? ops_convolution_place_last(&f, start, step, f.places, dy)
+                         : ops_convolution_row_major(dy);
     if (!x || !dy) {
         return NULL;
     }

@@ -16,6 +16,7 @@ static ops_convolution_way convolution_way(void)
     const char *text = secure_getenv("HAL_CONVOLUTION");
     return text && strcmp(text, "copied") == 0     ? OPS_CONVOLUTION_COPIED
            : text && strcmp(text, "implicit") == 0 ? OPS_CONVOLUTION_IMPLICIT
+           : text && strcmp(text, "direct") == 0   ? OPS_CONVOLUTION_DIRECT
                                                    : OPS_CONVOLUTION_AUTO;
 }
 
@@ -84,7 +85,7 @@ void ops_context_destroy(ops_context *context)
 
 void ops_context_set_convolution(ops_context *context, ops_convolution_way way)
 {
-    context->convolution = (uint32_t)way <= OPS_CONVOLUTION_IMPLICIT ? (uint32_t)way : 0;
+    context->convolution = (uint32_t)way <= OPS_CONVOLUTION_DIRECT ? (uint32_t)way : 0;
 }
 
 hal_queue *ops_context_get_queue(const ops_context *context)

@@ -64,6 +64,21 @@ static uint32_t scalar_count(const ops_layout *layout)
     return count;
 }
 
+hal_ir_value ops_divide_by_constant(hal_ir_builder *b, uint32_t divisor, hal_ir_value *x)
+{
+    const hal_ir_value dividend = *x;
+    if (divisor == 1) {
+        *x = hal_ir_u32(b, 0);
+        return dividend;
+    }
+    uint32_t magic, shift;
+    ops_magic_division(divisor, &magic, &shift);
+    const hal_ir_value high = hal_ir_mulhi(b, dividend, hal_ir_u32(b, magic));
+    const hal_ir_value quotient = hal_ir_shr(b, high, hal_ir_u32(b, shift));
+    *x = hal_ir_sub(b, dividend, hal_ir_mul(b, quotient, hal_ir_u32(b, divisor)));
+    return quotient;
+}
+
 /* x / divisor = (x * magic) >> (32 + shift) for all x below 2^31 and divisors from 2.
  * Source: T. Granlund, P. L. Montgomery, "Division by Invariant Integers using Multiplication",
  * PLDI 1994. With l = ceil(log2 divisor), magic = ceil(2^(31 + l) / divisor) fits 32 bits. */

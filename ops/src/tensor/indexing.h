@@ -130,6 +130,9 @@ bool ops_has_lane_vectors(const ops_context *context);
  * is 0 for a divisor of 1. */
 void ops_magic_division(uint32_t divisor, uint32_t *magic, uint32_t *shift);
 
+/* The quotient of a U32 below 2^31 by a constant, which x becomes the remainder of. */
+hal_ir_value ops_divide_by_constant(hal_ir_builder *b, uint32_t divisor, hal_ir_value *x);
+
 static inline uint64_t ops_ceil_divide(uint64_t x, uint64_t y)
 {
     return (x + y - 1) / y;

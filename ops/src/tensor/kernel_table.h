@@ -36,7 +36,9 @@ enum {
     OPS_FAMILY_POOL,
     OPS_FAMILY_NATIVE_ATTENTION,
     OPS_FAMILY_LSTM,
-    OPS_FAMILY_GRU
+    OPS_FAMILY_GRU,
+    OPS_FAMILY_PLANES,
+    OPS_FAMILY_DIRECT
 };
 
 /* Everything that the text of a kernel depends on, as bytes; equal keys share a kernel. A key

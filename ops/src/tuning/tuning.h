@@ -222,6 +222,19 @@ typedef struct ops_convolution_tuning {
      * implicit one, of F32 elsewhere and of halves on matrix units; and of a further kernel. */
     double implicit_copy_rate, implicit_ns[2], implicit_units_ns[2], implicit_launch_ns;
     int64_t min_line; /* depthwise, channels first: shorter lines have channels last between */
+    /* Direct convolutions (kernels/direct.c), nanoseconds on a compute unit; without a sum's they
+     * are never chosen. Of a vector of 16 lanes: a load of x, and a multiply-add; of a group, and
+     * of a weight that it reads; of an element of planes, and of a group that copies it; of an
+     * element that is copied because lanes are apart in memory; of a call. */
+    double direct_load_ns, direct_sum_ns, direct_group_ns, direct_weight_ns;
+    double direct_plane_ns, direct_plane_group_ns, direct_transposed_ns, direct_call_ns;
+    /* The other ways: of an element of a copied window whose neighbours are so in x or apart, in
+     * short lines too (min_line); of a multiplication, few_rows of them at least for an element; of
+     * an element of x with its padding; of a result of groups, which copies join; the same of the
+     * kernel for one channel per group. */
+    double copied_near_ns, copied_far_ns, copied_short_ns, copied_sum_ns, few_rows, copied_pad_ns,
+        copied_join_ns;
+    double depthwise_near_ns, depthwise_far_ns, depthwise_pad_ns;
 } ops_convolution_tuning;
 
 /* Attention (attention/attention.c). */

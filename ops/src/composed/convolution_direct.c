@@ -1,0 +1,111 @@
+/* See convolution_direct.h. */
+#include "convolution_direct.h"
+
+#include "kernels/direct_estimate.h"
+#include "tensor/context.h"
+
+#include <string.h>
+
+static ops_direct_form form_of(const ops_convolution_form *f, bool is_transposed)
+{
+    ops_direct_form form;
+    memset(&form, 0, sizeof form); /* a part of keys */
+    form.rank = f->rank;
+    form.activation = f->activation;
+    form.is_transposed = is_transposed;
+    form.groups = f->groups;
+    memcpy(form.stride, f->stride, f->rank * sizeof *form.stride);
+    memcpy(form.dilation, f->dilation, f->rank * sizeof *form.dilation);
+    memcpy(form.before, f->before, f->rank * sizeof *form.before);
+    return form;
+}
+
+static ops_direct_lengths lengths_of(const ops_convolution_form *f, const ops_array *x)
+{
+    ops_direct_lengths n;
+    memset(&n, 0, sizeof n);
+    n.images = f->images;
+    n.inputs = f->inputs;
+    n.outputs = f->outputs;
+    memcpy(n.x, x->view.shape + 2, f->rank * sizeof *n.x);
+    memcpy(n.y, f->places, f->rank * sizeof *n.y);
+    memcpy(n.window, f->window, f->rank * sizeof *n.window);
+    return n;
+}
+
+/* Nanoseconds of the other ways on one compute unit, about: the kernel of one channel per group, or
+ * copied windows and their products. */
+static double estimate_others(const ops_convolution_form *f, bool is_transposed,
+                              const ops_direct_lengths *n, const ops_convolution_tuning *t)
+{
+    double windows = (double)n->images * (double)f->groups * (double)n->inputs;
+    double image = windows, results = (double)n->images * (double)f->groups * (double)n->outputs;
+    bool is_far = false, is_padded = false;
+    for (uint32_t i = 0; i < f->rank; i++) {
+        windows *= (double)n->window[i] * (double)(is_transposed ? n->x[i] : n->y[i]);
+        image *= (double)(n->x[i] + f->before[i] + f->after[i]);
+        results *= (double)n->y[i];
+        is_far = is_far || f->stride[i] > 1;
+        is_padded = is_padded || f->before[i] > 0 || f->after[i] > 0 || is_transposed;
+    }
+    const bool is_short = n->y[f->rank - 1] < t->min_line && !f->channels_last;
+    const double outputs = (double)n->outputs > t->few_rows ? (double)n->outputs : t->few_rows;
+    if (ops_convolution_is_depthwise(f)) {
+        return windows * (double)n->outputs *
+                   (is_far || is_short ? t->depthwise_far_ns : t->depthwise_near_ns) +
+               t->depthwise_pad_ns * (results + (is_padded ? image : 0));
+    }
+    const double element = !is_far    ? t->copied_near_ns
+                           : is_short ? t->copied_short_ns
+                                      : t->copied_far_ns;
+    return windows * (element + t->copied_sum_ns * outputs) +
+           (is_padded ? t->copied_pad_ns * image : 0) +
+           (f->groups > 1 ? t->copied_join_ns * results : 0);
+}
+
+bool ops_convolution_is_direct(const ops_convolution_form *f, bool is_transposed,
+                               const ops_array *x)
+{
+    const ops_context *context = x->owner->context;
+    const ops_convolution_tuning *tuning = &context->tuning->convolution;
+    const ops_direct_form form = form_of(f, is_transposed);
+    const ops_direct_lengths n = lengths_of(f, x);
+    const bool is_asked = context->convolution == OPS_CONVOLUTION_DIRECT;
+    /* Compilers of vectors take long for windows without loops. */
+    const bool may_choose = context->convolution == OPS_CONVOLUTION_AUTO &&
+                            tuning->direct_sum_ns > 0 && context->info->item_vector_bytes == 0;
+    if ((!is_asked && !may_choose) || n.images == 0 || n.outputs == 0) {
+        return false;
+    }
+    const int32_t line = f->channels_last ? -1 : (int32_t)f->rank - 1;
+    uint32_t axis;
+    const double direct = ops_direct_estimate(&form, &n, tuning, line, line, &axis);
+    return direct >= 0 && (is_asked || direct < estimate_others(f, is_transposed, &n, tuning));
+}
+
+ops_array *ops_convolution_direct(const ops_convolution_form *f, bool is_transposed, ops_array *x,
+                                  ops_array *w, ops_array *bias)
+{
+    const ops_direct_form form = form_of(f, is_transposed);
+    int64_t shape[OPS_MAX_RANK] = {f->images};
+    int64_t weights[OPS_MAX_RANK] = {f->groups, is_transposed ? f->inputs : f->outputs,
+                                     is_transposed ? f->outputs : f->inputs};
+    ops_result result;
+    memcpy(weights + 3, f->window, f->rank * sizeof *weights);
+    w = ops_convolution_row_major(w);
+    w = w ? ops_array_reshape(w, f->rank + 3, weights) : NULL;
+    w = w && is_transposed ? ops_array_transpose(w, 1, 2) : w;
+    if (!w) {
+        return NULL;
+    }
+    ops_array *const operands[3] = {x, w, bias};
+    memcpy(shape + (f->channels_last ? 1 : 2), f->places, f->rank * sizeof *shape);
+    shape[f->channels_last ? f->rank + 1 : 1] = f->groups * f->outputs;
+    ops_result_like(x, &result);
+    result.rank = f->rank + 2;
+    result.shape = shape;
+    result.form = &form;
+    result.form_bytes = sizeof form;
+    return ops_defer(f->function, OPS_OPERATION_DIRECT, f->channels_last, operands, bias ? 3 : 2,
+                     &result);
+}

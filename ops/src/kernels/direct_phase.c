@@ -1,0 +1,209 @@
+/* See direct_phase.h. */
+#include "direct_phase.h"
+
+#include "tensor/indexing.h"
+
+#include <string.h>
+
+enum { LANES = 16, MOST_LANES = 64, LONG_LANES = 256, LONG_LINE = 1024, GROUP_ITEMS = 512 };
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Along one axis, of results from `first` on: in elements of x, before padding. */
+static void phase_of_axis(const ops_direct_form *f, const ops_direct_lengths *n, uint32_t axis,
+                          int64_t first, ops_direct_phase *p)
+{
+    const int64_t step = f->is_transposed ? f->stride[axis] : 1, dilation = f->dilation[axis];
+    const int64_t window = n->window[axis];
+    p->first[axis] = first;
+    p->step[axis] = step;
+    p->places[axis] = n->y[axis] > first ? (n->y[axis] - first - 1) / step + 1 : 0;
+    p->stride[axis] = f->is_transposed ? 1 : f->stride[axis];
+    if (!f->is_transposed) {
+        p->tap[axis] = 0;
+        p->tap_step[axis] = 1;
+        p->taps[axis] = window;
+        p->position[axis] = -f->before[axis];
+        p->apart[axis] = dilation;
+        return;
+    }
+    /* Element k of the window where k dilation = first + before modulo the step, the last first. */
+    const int64_t from = first + f->before[axis], divisor = common_divisor(dilation, step);
+    const int64_t apart = step / divisor;
+    int64_t least = 0;
+    while (least < apart && (least * (dilation % step) - from) % step != 0) {
+        least++;
+    }
+    const bool has_taps = least < apart && least < window;
+    p->taps[axis] = has_taps ? (window - 1 - least) / apart + 1 : 0;
+    p->tap[axis] = has_taps ? least + (p->taps[axis] - 1) * apart : 0;
+    p->tap_step[axis] = -apart;
+    p->position[axis] = has_taps ? (from - p->tap[axis] * dilation) / step : 0;
+    p->apart[axis] = dilation / divisor;
+}
+
+hal_status ops_direct_each_phase(const ops_direct_form *f, const ops_direct_lengths *n, void *user,
+                                 hal_status (*use)(void *user, const ops_direct_phase *p))
+{
+    int64_t first[OPS_MAX_SPATIAL] = {0};
+    for (bool more = true; more;) {
+        ops_direct_phase p;
+        bool has_places = true;
+        memset(&p, 0, sizeof p);
+        for (uint32_t i = 0; i < f->rank; i++) {
+            phase_of_axis(f, n, i, first[i], &p);
+            has_places = has_places && p.places[i] > 0;
+        }
+        if (has_places) {
+            HAL_TRY(use(user, &p));
+        }
+        more = false;
+        for (uint32_t i = f->rank; i-- > 0 && !more;) {
+            more = ++first[i] < (f->is_transposed ? f->stride[i] : 1);
+            first[i] = more ? first[i] : 0;
+        }
+    }
+    return HAL_OK;
+}
+
+bool ops_direct_has_taps(const ops_direct_phase *p, uint32_t rank)
+{
+    bool has = true;
+    for (uint32_t i = 0; i < rank; i++) {
+        has = has && p->taps[i] > 0;
+    }
+    return has;
+}
+
+/* Elements of the padded image that phases read: before x, and of all. */
+typedef struct image_reach {
+    uint32_t rank;
+    int64_t before[OPS_MAX_SPATIAL], end[OPS_MAX_SPATIAL];
+} image_reach;
+
+static hal_status reach_add(void *user, const ops_direct_phase *p)
+{
+    image_reach *r = user;
+    for (uint32_t i = 0; i < r->rank && ops_direct_has_taps(p, r->rank); i++) {
+        const int64_t end =
+            p->position[i] + (p->places[i] - 1) * p->stride[i] + (p->taps[i] - 1) * p->apart[i] + 1;
+        r->before[i] = -p->position[i] > r->before[i] ? -p->position[i] : r->before[i];
+        r->end[i] = end > r->end[i] ? end : r->end[i];
+    }
+    return HAL_OK;
+}
+
+bool ops_direct_planes(const ops_direct_form *f, const ops_direct_lengths *n, ops_planes *planes)
+{
+    image_reach reach = {.rank = f->rank, .end = {1, 1, 1}};
+    int64_t padded[OPS_MAX_SPATIAL] = {0};
+    bool has_zeros = false;
+    (void)ops_direct_each_phase(f, n, &reach, reach_add);
+    memset(planes, 0, sizeof *planes);
+    planes->rank = f->rank;
+    for (uint32_t i = 0; i < f->rank; i++) {
+        planes->length[i] = n->x[i] < reach.end[i] ? n->x[i] : reach.end[i];
+        planes->before[i] = reach.before[i];
+        planes->step[i] = f->is_transposed ? 1 : f->stride[i];
+        padded[i] = reach.before[i] + reach.end[i];
+        has_zeros = has_zeros || reach.before[i] > 0 || reach.end[i] > n->x[i];
+    }
+    ops_planes_init(padded, planes);
+    return has_zeros;
+}
+
+/* Lanes along the last axis of which few are idle. */
+static uint32_t lanes_choose(uint32_t rank, int64_t columns)
+{
+    uint32_t best = LANES;
+    int64_t least = INT64_MAX;
+    if (rank == 1 && columns >= LONG_LINE) {
+        return LONG_LANES;
+    }
+    for (uint32_t lanes = MOST_LANES; lanes >= LANES; lanes /= 2) {
+        const int64_t all = (columns + lanes - 1) / lanes * lanes;
+        best = all < least ? lanes : best;
+        least = all < least ? all : least;
+    }
+    return best;
+}
+
+/* Lines of a work-item, which share elements of x where windows overlap along their axis. */
+static uint32_t lines_choose(uint32_t rank, uint32_t results, const ops_direct_phase *p)
+{
+    const uint32_t axis = ops_direct_line_axis(rank);
+    const bool overlap =
+        rank > 1 && p->taps[axis] > 1 && p->stride[axis] <= (p->taps[axis] - 1) * p->apart[axis];
+    uint32_t lines = results > OPS_DIRECT_RESULTS / 2   ? 1
+                     : results > OPS_DIRECT_RESULTS / 4 ? 2
+                                                        : OPS_DIRECT_LINES;
+    while (lines > 1 && (!overlap || lines > p->places[axis])) {
+        lines /= 2;
+    }
+    return lines;
+}
+
+/* Elements of the window along the first axis that have no loop: all, or as many as weights may
+ * be, so that the next ones are as far apart as these in every phase of the planes. */
+static uint32_t chunk_choose(const ops_direct_phase *p, uint32_t rank, uint32_t results,
+                             int64_t step)
+{
+    int64_t others = results;
+    for (uint32_t i = 1; i < rank; i++) {
+        others *= p->taps[i];
+    }
+    const int64_t unit = step / common_divisor(p->apart[0], step);
+    const int64_t most = OPS_DIRECT_WEIGHTS / (others > 0 ? others : 1);
+    return (uint32_t)(p->taps[0] <= most ? p->taps[0] : most < unit ? 0 : most / unit * unit);
+}
+
+uint32_t ops_direct_results(const ops_direct_phase *p, uint32_t rank, int64_t outputs, int64_t step)
+{
+    int64_t most = OPS_DIRECT_RESULTS;
+    while (most > 0 && p->taps[0] > 0 && chunk_choose(p, rank, (uint32_t)most, step) == 0) {
+        most--;
+    }
+    const int64_t blocks = most > 0 ? (outputs + most - 1) / most : 0;
+    return blocks > 0 ? (uint32_t)((outputs + blocks - 1) / blocks) : 0;
+}
+
+void ops_direct_shape(const ops_direct_phase *p, uint32_t rank, uint32_t results, int64_t step,
+                      ops_direct_key *k)
+{
+    const uint32_t axis = ops_direct_line_axis(rank);
+    const int64_t lines = rank > 1 ? p->places[axis] : 1;
+    k->rank = rank;
+    k->results = results;
+    k->lines = lines_choose(rank, results, p);
+    k->chunk = chunk_choose(p, rank, results, step);
+    k->columns = (uint32_t)p->places[rank - 1];
+    k->depth = rank > 2 ? (uint32_t)p->places[0] : 1;
+    k->lanes = lanes_choose(rank, p->places[rank - 1]);
+    for (uint32_t t = 0; t < k->lines; t++) {
+        k->row_count[t] = (uint32_t)((lines + k->lines - 1 - t) / k->lines);
+    }
+    k->rows = ops_even_share(k->row_count[0], GROUP_ITEMS / k->lanes);
+}
+
+static void number_move(uint32_t axis, uint32_t rank, int64_t *numbers)
+{
+    const int64_t moved = numbers[axis];
+    memmove(numbers + axis, numbers + axis + 1, (rank - 1 - axis) * sizeof *numbers);
+    numbers[rank - 1] = moved;
+}
+
+void ops_direct_move_axis(uint32_t axis, ops_direct_form *form, ops_direct_lengths *n)
+{
+    int64_t *const all[] = {form->stride, form->dilation, form->before, n->x, n->window, n->y};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        number_move(axis, form->rank, all[i]);
+    }
+}
