@@ -142,9 +142,9 @@ static hal_status context_retain(hal_plugin_device *device)
     return status;
 }
 
-bool cuda_device_is_alone(const hal_plugin_device *device)
+bool cuda_device_gives_up(const hal_plugin_device *device, bool lost)
 {
-    return open_devices[device->ordinal] == 1;
+    return open_devices[device->ordinal] == 1 && (lost || is_broken[device->ordinal]);
 }
 
 /* Releases a broken context. Driver 580 makes no other one in the process, neither by retaining the
@@ -229,10 +229,11 @@ void cuda_device_close(hal_plugin_device *device, bool lost)
         return;
     }
     was_lost = was_lost || lost;
-    if (lost && cuda_device_is_alone(device)) {
+    is_broken[device->ordinal] = is_broken[device->ordinal] || lost;
+    if (cuda_device_gives_up(device, lost)) {
         context_give_up(device);
+        is_broken[device->ordinal] = false;
     }
-    is_broken[device->ordinal] = lost && !cuda_device_is_alone(device);
     open_devices[device->ordinal]--;
     pthread_rwlock_destroy(&device->unloading);
     pthread_mutex_destroy(&device->modules_lock);

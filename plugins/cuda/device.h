@@ -33,7 +33,8 @@ struct hal_plugin_device {
     _Atomic uint64_t kernels;   /* created so far: the last serial number */
     pthread_rwlock_t unloading; /* held for writing while a module is unloaded, for reading while a
                                  * chain is launched */
-    uint64_t unloads;           /* kernels destroyed so far; under `unloading` */
+    uint64_t destroyed;         /* kernels so far; under `unloading` */
+    uint64_t unloads;           /* modules of theirs; under `unloading` */
     _Atomic uint64_t frees;     /* memories freed so far */
     uint32_t units;             /* multiprocessors */
     cuda_gemm_tile gemm_tile;
@@ -52,10 +53,9 @@ hal_status cuda_enumerate(hal_device_info *infos, uint32_t capacity, uint32_t *c
 hal_status cuda_device_open(uint32_t index, hal_plugin_device **device);
 hal_status cuda_device_quirk(hal_plugin_device *device, uint32_t index, hal_quirk *quirk);
 
-/* Whether no other open device has the context. */
-bool cuda_device_is_alone(const hal_plugin_device *device);
-
-/* `lost`: the context is broken, and released where the device is alone with it. */
+/* Whether the context, which is broken if this or an earlier device was lost, is given up when the
+ * device is closed: no other open device has it. */
+bool cuda_device_gives_up(const hal_plugin_device *device, bool lost);
 void cuda_device_close(hal_plugin_device *device, bool lost);
 uint32_t cuda_device_can_access_peer(hal_plugin_device *device, hal_plugin_device *other);
 

@@ -266,8 +266,9 @@ void cuda_kernel_destroy(hal_plugin_device *device, hal_plugin_kernel *kernel)
         return;
     }
     pthread_rwlock_wrlock(&device->unloading);
-    device->unloads++;
+    device->destroyed++;
     if (!kernel->gemm && !kernel->attention && cuda_context_push(device) == HAL_OK) {
+        device->unloads++;
         cuda_functions()->cuModuleUnload(kernel->module);
         cuda_context_pop();
     }

@@ -40,7 +40,7 @@ static void device_close(hal_plugin_device *device)
     }
     const bool lost = cuda_memory_info(device, &available, &total) == HAL_ERROR_DEVICE_LOST;
     cuda_modules_forget(device, lost);
-    if (lost && cuda_device_is_alone(device)) {
+    if (cuda_device_gives_up(device, lost)) {
         cuda_pinned_forget(device);
         cuda_stream_forget(device);
     }

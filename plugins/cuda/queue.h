@@ -20,7 +20,9 @@ typedef struct cuda_chain_cache {
     cuda_chain *chains; /* a list */
     cuda_chain *last;   /* the one launched last, or null */
     uint64_t launches;
-    uint64_t unloads; /* of the device, when no node of a chain held a destroyed kernel */
+    uint64_t unloads;              /* of the device, before which no chain was made */
+    cuda_chain *stale;             /* a list of those that were made before one */
+    uint64_t stale_until;          /* the value from which none of them runs */
     uint64_t seen[CUDA_SEEN_RUNS]; /* hashes of runs; a newer run replaces an older one */
     uint32_t seen_again[CUDA_SEEN_RUNS];
 } cuda_chain_cache;

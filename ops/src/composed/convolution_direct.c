@@ -2,6 +2,7 @@
 #include "convolution_direct.h"
 
 #include "kernels/direct_estimate.h"
+#include "kernels/direct_phase.h"
 #include "tensor/context.h"
 
 #include <string.h>
@@ -74,7 +75,8 @@ bool ops_convolution_is_direct(const ops_convolution_form *f, bool is_transposed
     /* Compilers of vectors take long for windows without loops. */
     const bool may_choose = context->convolution == OPS_CONVOLUTION_AUTO &&
                             tuning->direct_sum_ns > 0 && context->info->item_vector_bytes == 0;
-    if ((!is_asked && !may_choose) || n.images == 0 || n.outputs == 0) {
+    if ((!is_asked && !may_choose) || n.images == 0 || n.outputs == 0 ||
+        !ops_direct_has_few_phases(&form, &n)) {
         return false;
     }
     const int32_t line = f->channels_last ? -1 : (int32_t)f->rank - 1;

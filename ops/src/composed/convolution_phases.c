@@ -9,7 +9,7 @@
  * sum of `count` elements of the turned window, from `tap` on, `apart` from each other, times those
  * of x from t - before on, `dilation` apart. */
 typedef struct axis_phase {
-    int64_t places, count, tap, apart, before, dilation;
+    int64_t first, places, count, tap, apart, before, dilation;
 } axis_phase;
 
 static int64_t common_divisor(int64_t a, int64_t b)
@@ -22,24 +22,31 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* Element k of the window, before it is turned, belongs to the phase if k dilation = first + before
- * modulo the step: one in step / divisor has, or none. */
-static axis_phase phase_of(const ops_convolution_form *f, uint32_t axis, int64_t first)
+/* Phases along an axis that have elements of the window: element k of it, before it is turned,
+ * belongs to that of k modulo step / divisor. A step may be much longer. */
+static int64_t phase_count(const ops_convolution_form *f, uint32_t axis)
+{
+    const int64_t apart = f->stride[axis] / common_divisor(f->dilation[axis], f->stride[axis]);
+    return apart < f->window[axis] ? apart : f->window[axis];
+}
+
+/* The phase of element `least` of the window, whose results begin at least dilation - before modulo
+ * the step. */
+static axis_phase phase_of(const ops_convolution_form *f, uint32_t axis, int64_t least)
 {
     const int64_t step = f->stride[axis], window = f->window[axis], dilation = f->dilation[axis];
-    const int64_t from = first + f->before[axis], divisor = common_divisor(dilation, step);
-    axis_phase p = {.apart = step / divisor, .dilation = dilation / divisor};
-    int64_t least = 0;
-    while (least < p.apart && (least * (dilation % step) - from) % step != 0) {
-        least++;
+    const int64_t divisor = common_divisor(dilation, step);
+    uint64_t first = (uint64_t)((step - f->before[axis] % step) % step);
+    for (int64_t k = 0; k < least; k++) { /* no product beyond 64 bits */
+        first = (first + (uint64_t)(dilation % step)) % (uint64_t)step;
     }
-    p.places = f->places[axis] > first ? (f->places[axis] - first - 1) / step + 1 : 0;
-    if (least < p.apart && least < window) {
-        p.count = (window - least - 1) / p.apart + 1;
-        const int64_t last = least + (p.count - 1) * p.apart;
-        p.tap = window - 1 - last;
-        p.before = (last * dilation - from) / step;
-    }
+    axis_phase p = {
+        .first = (int64_t)first, .apart = step / divisor, .dilation = dilation / divisor};
+    p.places = f->places[axis] > p.first ? (f->places[axis] - p.first - 1) / step + 1 : 0;
+    p.count = (window - least - 1) / p.apart + 1;
+    const int64_t last = least + (p.count - 1) * p.apart;
+    p.tap = window - 1 - last;
+    p.before = (last * dilation - p.first - f->before[axis]) / step;
     return p;
 }
 
@@ -50,9 +57,9 @@ static bool image_lengths(const ops_convolution_form *f, int64_t *before, int64_
     for (uint32_t i = 0; i < f->rank; i++) {
         int64_t end = INT64_MIN;
         before[i] = INT64_MIN;
-        for (int64_t first = 0; first < f->stride[i]; first++) {
-            const axis_phase p = phase_of(f, i, first);
-            if (p.places > 0 && p.count > 0) {
+        for (int64_t least = 0; least < phase_count(f, i); least++) {
+            const axis_phase p = phase_of(f, i, least);
+            if (p.places > 0) {
                 const int64_t reach = p.places + (p.count - 1) * p.dilation - p.before;
                 before[i] = p.before > before[i] ? p.before : before[i];
                 end = reach > end ? reach : end;
@@ -71,8 +78,7 @@ bool ops_convolution_has_phases(const ops_convolution_form *f, bool is_implicit)
     const int64_t most = is_implicit ? OPS_CONVOLUTION_PHASES : OPS_CONVOLUTION_COPIED_PHASES;
     int64_t count = 1, steps = 1;
     for (uint32_t i = 0; i < f->rank; i++) {
-        const int64_t apart = f->stride[i] / common_divisor(f->dilation[i], f->stride[i]);
-        const int64_t phases = apart < f->window[i] ? apart : f->window[i]; /* that have elements */
+        const int64_t phases = phase_count(f, i);
         count *= phases <= most ? phases : most + 1;
         steps *= f->stride[i] <= most ? f->stride[i] : most + 1;
         count = count <= most ? count : most + 1;
@@ -167,8 +173,8 @@ static ops_array *phase_compute(const ops_convolution_form *f, bool is_implicit,
 }
 
 /* Replaces the elements of a phase of the result. */
-static ops_array *phase_put(const ops_convolution_form *f, const axis_phase *phases,
-                            const int64_t *first, ops_array *y, ops_array *part)
+static ops_array *phase_put(const ops_convolution_form *f, const axis_phase *phases, ops_array *y,
+                            ops_array *part)
 {
     ops_tensor view;
     if (!part || ops_array_describe(y, &view)) {
@@ -176,7 +182,7 @@ static ops_array *phase_put(const ops_convolution_form *f, const axis_phase *pha
     }
     for (uint32_t i = 0; i < f->rank; i++) {
         const int32_t axis = (int32_t)i + (f->channels_last ? 1 : 2);
-        if (ops_tensor_slice(&view, axis, first[i], phases[i].places, f->stride[i], &view)) {
+        if (ops_tensor_slice(&view, axis, phases[i].first, phases[i].places, f->stride[i], &view)) {
             return NULL;
         }
     }
@@ -187,7 +193,7 @@ ops_array *ops_convolution_phases(const ops_convolution_form *f, bool is_implici
                                   ops_array *w, ops_array *bias)
 {
     static const int64_t step[OPS_MAX_SPATIAL] = {1, 1, 1};
-    int64_t before[OPS_MAX_SPATIAL], lengths[OPS_MAX_SPATIAL], first[OPS_MAX_SPATIAL] = {0};
+    int64_t before[OPS_MAX_SPATIAL], lengths[OPS_MAX_SPATIAL], least[OPS_MAX_SPATIAL] = {0};
     ops_array *y = results_begin(f, x, bias);
     if (!image_lengths(f, before, lengths)) {
         return y;
@@ -196,19 +202,18 @@ ops_array *ops_convolution_phases(const ops_convolution_form *f, bool is_implici
                     : image_pad(f, before, lengths, x);
     for (bool more = true; more && x && y;) {
         axis_phase phases[OPS_MAX_SPATIAL];
-        bool has_products = true;
+        bool has_places = true;
         for (uint32_t i = 0; i < f->rank; i++) {
-            phases[i] = phase_of(f, i, first[i]);
-            has_products &= phases[i].places > 0 && phases[i].count > 0;
+            phases[i] = phase_of(f, i, least[i]);
+            has_places &= phases[i].places > 0;
         }
-        if (has_products) {
-            y = phase_put(f, phases, first, y,
-                          phase_compute(f, is_implicit, phases, before, x, w, bias));
+        if (has_places) {
+            y = phase_put(f, phases, y, phase_compute(f, is_implicit, phases, before, x, w, bias));
         }
         more = false;
         for (uint32_t i = f->rank; i-- > 0 && !more;) {
-            more = ++first[i] < f->stride[i];
-            first[i] = more ? first[i] : 0;
+            more = ++least[i] < phase_count(f, i);
+            least[i] = more ? least[i] : 0;
         }
     }
     return x ? y : NULL;

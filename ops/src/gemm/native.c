@@ -257,10 +257,10 @@ static hal_status plan_with_copies(ops_context *context, const ops_product *prod
 static bool copies_may_pay(const ops_context *context, const ops_product *p)
 {
     const ops_gemm_tuning *tuning = &context->tuning->gemm;
+    const double rows = (double)p->c.rows * (p->offsets ? 1 : p->batch); /* of all groups */
     return p->options->impl == OPS_GEMM_NATIVE ||
            (p->a.columns >= tuning->min_copied_steps &&
-            (double)p->c.rows * (double)p->c.columns * (double)p->a.columns * p->batch >=
-                tuning->min_copied_work);
+            rows * (double)p->c.columns * (double)p->a.columns >= tuning->min_copied_work);
 }
 
 /* A way to call the plugin's kernel: with copies of the operands of the bits. */

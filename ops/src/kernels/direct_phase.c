@@ -37,17 +37,36 @@ static void phase_of_axis(const ops_direct_form *f, const ops_direct_lengths *n,
     }
     /* Element k of the window where k dilation = first + before modulo the step, the last first. */
     const int64_t from = first + f->before[axis], divisor = common_divisor(dilation, step);
-    const int64_t apart = step / divisor;
+    const int64_t apart = step / divisor, most = apart < window ? apart : window;
+    const uint64_t wanted = (uint64_t)((from % step + step) % step);
+    uint64_t at = 0; /* least dilation modulo the step: no product beyond 64 bits */
     int64_t least = 0;
-    while (least < apart && (least * (dilation % step) - from) % step != 0) {
-        least++;
+    for (; least < most && at != wanted; least++) {
+        at = (at + (uint64_t)(dilation % step)) % (uint64_t)step;
     }
-    const bool has_taps = least < apart && least < window;
+    const bool has_taps = least < most;
     p->taps[axis] = has_taps ? (window - 1 - least) / apart + 1 : 0;
     p->tap[axis] = has_taps ? least + (p->taps[axis] - 1) * apart : 0;
     p->tap_step[axis] = -apart;
     p->position[axis] = has_taps ? (from - p->tap[axis] * dilation) / step : 0;
     p->apart[axis] = dilation / divisor;
+}
+
+/* Phases along an axis that have results. */
+static int64_t phase_count(const ops_direct_form *f, const ops_direct_lengths *n, uint32_t axis)
+{
+    const int64_t step = f->is_transposed ? f->stride[axis] : 1;
+    return step < n->y[axis] ? step : n->y[axis];
+}
+
+bool ops_direct_has_few_phases(const ops_direct_form *f, const ops_direct_lengths *n)
+{
+    int64_t count = 1;
+    for (uint32_t i = 0; i < f->rank && count <= OPS_DIRECT_PHASES; i++) {
+        const int64_t along = phase_count(f, n, i);
+        count *= along <= OPS_DIRECT_PHASES ? along : OPS_DIRECT_PHASES + 1;
+    }
+    return count <= OPS_DIRECT_PHASES;
 }
 
 hal_status ops_direct_each_phase(const ops_direct_form *f, const ops_direct_lengths *n, void *user,
@@ -67,7 +86,7 @@ hal_status ops_direct_each_phase(const ops_direct_form *f, const ops_direct_leng
         }
         more = false;
         for (uint32_t i = f->rank; i-- > 0 && !more;) {
-            more = ++first[i] < (f->is_transposed ? f->stride[i] : 1);
+            more = ++first[i] < phase_count(f, n, i);
             first[i] = more ? first[i] : 0;
         }
     }

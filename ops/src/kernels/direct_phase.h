@@ -16,6 +16,11 @@ typedef struct ops_direct_phase {
     int64_t position[OPS_MAX_SPATIAL], apart[OPS_MAX_SPATIAL], stride[OPS_MAX_SPATIAL];
 } ops_direct_phase;
 
+/* Whether there are few phases, each of which takes a kernel: a step of a transposed convolution
+ * has as many as it is long, as far as there are results. */
+#define OPS_DIRECT_PHASES 64
+bool ops_direct_has_few_phases(const ops_direct_form *form, const ops_direct_lengths *lengths);
+
 /* Calls `use` with each phase: one, or of a transposed convolution one for each combination of
  * coordinates modulo the steps. */
 hal_status ops_direct_each_phase(const ops_direct_form *form, const ops_direct_lengths *lengths,

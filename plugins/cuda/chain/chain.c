@@ -280,18 +280,35 @@ static hal_status run_launch(hal_plugin_queue *queue, const cuda_run *run, bool 
                       "launching a graph of %u kernels", run->count);
 }
 
-/* Where a kernel was destroyed since, see chain/chain.h. The device's `unloading` is held. */
+static void list_destroy(cuda_chain **list)
+{
+    while (*list) {
+        cuda_chain *next = (*list)->next;
+        chain_destroy(*list);
+        *list = next;
+    }
+}
+
+/* Where a module was unloaded since, see chain/chain.h. Chains that may be running are destroyed by a
+ * later call, as what they wait for may be up to the thread that submits. The device's `unloading`
+ * is held. */
 static void chains_drop_stale(hal_plugin_queue *queue)
 {
-    if (queue->chains.unloads == queue->device->unloads) {
+    cuda_chain_cache *chains = &queue->chains;
+    if (chains->stale && atomic_load(&queue->reached) >= chains->stale_until) {
+        list_destroy(&chains->stale);
+    }
+    if (chains->unloads == queue->device->unloads) {
         return;
     }
-    queue->chains.unloads = queue->device->unloads;
-    if (queue->chains.chains) {
-        cuda_functions()->cuStreamSynchronize(queue->stream); /* they may be running */
-        cuda_chain_destroy_all(queue);
-        queue->chains.last = NULL;
+    cuda_chain **end = &chains->stale;
+    while (*end) {
+        end = &(*end)->next;
     }
+    *end = chains->chains;
+    chains->stale_until = atomic_load(&queue->submitted) + 1; /* the batch in the making */
+    chains->chains = chains->last = NULL;
+    chains->unloads = queue->device->unloads;
 }
 
 uint32_t cuda_chain_cut(hal_plugin_queue *queue, const cuda_run *run)
@@ -318,9 +335,7 @@ hal_status cuda_chain_submit(hal_plugin_queue *queue, const cuda_run *run, bool 
 
 void cuda_chain_destroy_all(hal_plugin_queue *queue)
 {
-    while (queue->chains.chains) {
-        cuda_chain *next = queue->chains.chains->next;
-        chain_destroy(queue->chains.chains);
-        queue->chains.chains = next;
-    }
+    list_destroy(&queue->chains.chains);
+    list_destroy(&queue->chains.stale);
+    queue->chains.last = NULL;
 }

@@ -9,7 +9,7 @@
  *
  * Nor may a node have held a kernel whose module was unloaded, though it holds another one by now:
  * kernels of such a graph read and write at wrong addresses (the same driver, most often while
- * other processes use the GPU). So a queue drops its chains when a kernel was destroyed. */
+ * other processes use the GPU). So a queue makes new chains when a module was unloaded. */
 #ifndef PLUGINS_CUDA_CHAIN_CHAIN_H
 #define PLUGINS_CUDA_CHAIN_CHAIN_H
 

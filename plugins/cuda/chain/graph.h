@@ -33,7 +33,7 @@ hal_status cuda_chain_graph_create(const hal_plugin_queue *queue, uint32_t capac
 void cuda_chain_graph_destroy(cuda_chain_graph *graph);
 
 /* Lets the first nodes hold the run. `changed`: whether it differs from what they held. No node has
- * held a kernel that was destroyed since. The device's `unloading` is held. */
+ * held a kernel whose module was unloaded since. The device's `unloading` is held. */
 hal_status cuda_chain_graph_set(const hal_plugin_queue *queue, cuda_chain_graph *graph,
                                 const cuda_run *run, bool *changed);
 

@@ -15,7 +15,7 @@ static cuda_run_copy run_measure(const hal_plugin_device *device, const cuda_run
         .command_bytes = run->count * sizeof *first,
         .binding_bytes = (binding_end - first->binding_first) * sizeof(hal_binding),
         .scalar_bytes = scalar_end - first->scalar_first,
-        .destroyed = device->unloads + atomic_load(&device->frees),
+        .destroyed = device->destroyed + atomic_load(&device->frees),
     };
 }
 

@@ -93,12 +93,12 @@ void become_holder()
     if (C10_LIKELY(owner == thread)) {
         return;
     }
-    owner = thread;
     for (int64_t i = 0; i < listed.count; i++) {
         if (listed.devices[i].context) {
             check(ops_context_set_thread(listed.devices[i].context));
         }
     }
+    owner = thread;
 }
 
 } // namespace
@@ -108,8 +108,13 @@ Mode chosen_mode = mode_from_environment();
 void lock_first()
 {
     lock_state.mutex.lock();
-    become_holder();
-    Cell::sweep();
+    try {
+        become_holder();
+        Cell::sweep();
+    } catch (...) {
+        unlock();
+        throw;
+    }
 }
 
 bool try_lock()
@@ -121,7 +126,12 @@ bool try_lock()
     if (!lock_state.mutex.try_lock()) {
         return false;
     }
-    become_holder();
+    try {
+        become_holder();
+    } catch (...) { // the deleter leaves its work to the next lock
+        unlock();
+        return false;
+    }
     return true;
 }
 
@@ -145,6 +155,7 @@ Device &device_open(int64_t index)
 
 bool device_is_open(int64_t index)
 {
+    Lock lock;
     return index >= 0 && index < listed.count && listed.devices[index].context;
 }
 

@@ -85,10 +85,11 @@ class Lock
     Lock &operator=(const Lock &) = delete;
 };
 
-// The devices, once they are listed. Never destroyed: tensors outlive the library's statics.
+// The devices, once they are listed: the count is written last. Never destroyed: tensors outlive the
+// library's statics.
 struct DeviceList {
     Device *devices = nullptr;
-    int64_t count = 0;
+    std::atomic<int64_t> count{0};
 };
 extern DeviceList listed;
 

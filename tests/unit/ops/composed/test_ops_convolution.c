@@ -200,11 +200,33 @@ static void views_are_right(void **state)
     ok(ops_scope_end(test_context));
 }
 
+/* Only the phases that have elements of the window or results are looked at: of 2^40 or 10^18 no
+ * walk ends. */
+static void steps_may_be_far_longer_than_windows(void **state)
+{
+    static const float weights[4] = {1, 2, 3, 4};
+    const int64_t one[4] = {1, 1, 1, 1}, wide[4] = {1, 1, 2, 2};
+    ops_convolution_options o = {.size = sizeof o, .stride = {INT64_C(1) << 30, 1000000000}};
+    float got[4] = {0};
+    ok(ops_scope_begin(test_context));
+    ops_array *x = made(ops_array_full(test_context, HAL_TYPE_F32, 4, one, 2));
+    ops_array *w = made(ops_array_from_host(test_context, HAL_TYPE_F32, 4, wide, weights));
+    ok(ops_array_read(made(ops_array_convolution_transposed(&o, x, w, NULL, NULL)), sizeof got,
+                      got));
+    for (int i = 0; i < 4; i++) {
+        assert_true(got[i] == 2 * weights[i]);
+    }
+    ok(ops_scope_end(test_context));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_are_counted),       cmocka_unit_test(small_ones_are_right),
-        cmocka_unit_test(neighbours_change_no_bits), cmocka_unit_test(wrong_calls_are_refused),
-        cmocka_unit_test(views_are_right),           cmocka_unit_test(depthwise_with_activation)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(steps_may_be_far_longer_than_windows),
+                                       cmocka_unit_test(kernels_are_counted),
+                                       cmocka_unit_test(small_ones_are_right),
+                                       cmocka_unit_test(neighbours_change_no_bits),
+                                       cmocka_unit_test(wrong_calls_are_refused),
+                                       cmocka_unit_test(views_are_right),
+                                       cmocka_unit_test(depthwise_with_activation)};
     return RUN_ON_ALL(tests);
 }

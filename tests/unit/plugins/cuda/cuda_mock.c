@@ -465,6 +465,7 @@ cuda_result cuStreamQuery(cuda_stream stream)
 
 cuda_result cuStreamSynchronize(cuda_stream stream)
 {
+    mock->held_waits += mock->hold;
     return 0;
 }
 

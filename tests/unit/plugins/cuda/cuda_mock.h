@@ -36,6 +36,7 @@ typedef struct cuda_mock {
     int contexts;          /* on the stack of the tests' thread; 0 between calls of the plugin */
     int retained;          /* of the primary context, since the start of the test */
     _Atomic int hold;      /* streams stand still: events are not reached, counters not written */
+    int held_waits;        /* for streams that stand still */
     int late_writes;       /* counters are written when a stream is asked; 2: one is on its way */
     _Atomic int fail_with; /* the next launch, or question to a stream, gives this result */
     int devices;           /* 1 */

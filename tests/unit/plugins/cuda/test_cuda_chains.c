@@ -155,6 +155,25 @@ TEST_WITH(test_kernels_that_are_gone, begin, end)
     plugin->memory_free(device, memory);
 }
 
+/* What the stream waits for may be up to the thread that submits, so that no submit waits for it. */
+TEST_WITH(test_kernels_that_go_while_chains_run, begin, end)
+{
+    hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
+    hal_plugin_kernel *kernel = kernel_of(1), *other = kernel_of(2);
+    mock->hold = 1;
+    dispatch_many(kernel, memory, 20, 0);
+    plugin->kernel_destroy(device, other);
+    dispatch_many(kernel, memory, 20, 0);
+    assert_int_equal(mock->graphs_built, 2);
+    assert_int_equal(mock->held_waits, 0);
+    mock->hold = 0;
+    does(plugin->wait(queue, value, UINT64_MAX));
+    dispatch_many(kernel, memory, 20, 0);
+    assert_int_equal(mock->graphs_built, 2);
+    plugin->kernel_destroy(device, kernel);
+    plugin->memory_free(device, memory);
+}
+
 /* A kernel that asks for clusters of two groups. */
 static hal_plugin_kernel *cluster_kernel_make(void)
 {
