@@ -27,6 +27,10 @@ static const quirk_row rows[] = {
      .quirks = OPENCL_QUIRK_OWN_DECLARATIONS,
      .reason = "it reads clang's 18,000 lines of declarations twice for each program"},
     {.platform = "Portable Computing Language",
+     .quirks = OPENCL_QUIRK_OWN_CACHE,
+     .reason = "asked for a binary, it compiles another version, for groups of any size, which no "
+               "dispatch uses; it keeps the one of the first dispatch itself"},
+    {.platform = "Portable Computing Language",
      .quirks = OPENCL_QUIRK_CALLED_ITEMS,
      .reason = "it compiles three copies of a kernel, and makes gathers of what lies side by side"},
     {.platform = "Portable Computing Language",

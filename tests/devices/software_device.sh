@@ -16,8 +16,6 @@ case "$device" in
     pocl)
         plugin=opencl
         export OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd
-        # Binaries take time to make, and hardly a kernel here is met twice.
-        export HAL_OPENCL_QUIRKS=${HAL_OPENCL_QUIRKS:-own_cache}
         [ -e "$OCL_ICD_VENDORS" ] || no_device "$OCL_ICD_VENDORS is missing: pocl-opencl-icd"
         ;;
     rusticl)

@@ -181,10 +181,13 @@ cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id *dev
                : CL_SUCCESS;
 }
 
+int mock_binary_count; /* times that a program was asked for its binary, or its size */
+
 cl_int clGetProgramInfo(cl_program program, cl_program_info what, size_t room, void *out,
                         size_t *size)
 {
     const size_t bytes = 4;
+    mock_binary_count++;
     if (what == CL_PROGRAM_BINARY_SIZES) {
         return give(&bytes, sizeof bytes, room, out, size);
     }

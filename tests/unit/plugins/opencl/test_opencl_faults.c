@@ -200,7 +200,8 @@ static int count_events(int looks)
 /* What the loader counts, see opencl_mock.c. */
 typedef struct mock {
     int *mock_event_count, *mock_query_count, *mock_finish_count, *mock_block_count,
-        *mock_unflushed_count, *mock_room, *mock_fill_count, *mock_copy_count, *mock_short_pitch;
+        *mock_binary_count, *mock_unflushed_count, *mock_room, *mock_fill_count, *mock_copy_count,
+        *mock_short_pitch;
     size_t (*mock_fills)[3], (*mock_copies)[3];
 } mock;
 
@@ -208,8 +209,8 @@ static int mock_find(void *loader, mock *found)
 {
 #define FIND(name) (found->name = dlsym(loader, #name)) != NULL
     return loader && FIND(mock_event_count) && FIND(mock_query_count) && FIND(mock_finish_count) &&
-           FIND(mock_block_count) && FIND(mock_unflushed_count) && FIND(mock_room) &&
-           FIND(mock_fill_count) && FIND(mock_fills) && FIND(mock_copy_count) &&
+           FIND(mock_binary_count) && FIND(mock_block_count) && FIND(mock_unflushed_count) &&
+           FIND(mock_room) && FIND(mock_fill_count) && FIND(mock_fills) && FIND(mock_copy_count) &&
            FIND(mock_short_pitch) && FIND(mock_copies);
 #undef FIND
 }
@@ -781,6 +782,29 @@ TEST(drivers_whose_queues_are_not_waited_for)
         setenv("MOCK_PLATFORM", platforms[i], 1);
         run_check("", wait_by_event);
     }
+    unsetenv("MOCK_PLATFORM");
+}
+
+static int has_binary(const used *u, const mock *counts)
+{
+    (void)u;
+    CHECK(*counts->mock_binary_count == 2); /* its size, then the binary */
+    return 0;
+}
+
+static int has_no_binary(const used *u, const mock *counts)
+{
+    (void)u;
+    CHECK(*counts->mock_binary_count == 0);
+    return 0;
+}
+
+/* PoCL would compile a second version of the kernel, to have one. */
+TEST(binaries_for_the_cache)
+{
+    run_check("", has_binary);
+    setenv("MOCK_PLATFORM", "Portable Computing Language", 1);
+    run_check("", has_no_binary);
     unsetenv("MOCK_PLATFORM");
 }
 
