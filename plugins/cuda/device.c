@@ -280,8 +280,7 @@ hal_status cuda_device_quirk(hal_plugin_device *device, uint32_t index, hal_quir
     static const char *const reasons[] = {
         "the linker ignores setmaxnreg: attention is loaded as text, without the compile cache",
         "a node of a graph keeps the clusters of an earlier kernel: found with driver 580.159",
-        "graphs whose nodes held a kernel of an unloaded module go wrong: found with driver "
-        "580.159",
+        "graphs that held a kernel of an unloaded module go wrong: found with driver 580.159",
         "max(max(-a, b), c) of signed integers loses the negation: found with driver 580.159"};
     if (device->capability >= 90) {
         kit_quirk_at(names, reasons, 4, 15, index, quirk);
