@@ -172,7 +172,12 @@ static void list_batch(const replay_record *record, uint64_t number)
 
 static void list_record(const replay_record *record)
 {
-    static const char *const forms[] = {"", "ir", "native code", "the plugin's matrix product"};
+    static const char *const forms[] = {[HAL_DUMP_KERNEL_IR] = "ir",
+                                        [HAL_DUMP_KERNEL_NATIVE] = "native code",
+                                        [HAL_DUMP_KERNEL_GEMM] = "the plugin's matrix product",
+                                        [HAL_DUMP_KERNEL_ATTENTION] = "the plugin's attention",
+                                        [HAL_DUMP_KERNEL_GROUPED_GEMM] =
+                                            "the plugin's product of groups of rows"};
     const replay_device *device = &record->device;
     const unsigned long long id = record->id;
     switch (record->kind) {

@@ -362,6 +362,7 @@ TEST(held_and_failed_batches_are_there)
     expect(0, replay(file_of[2], "--list"), "ended: HAL_ERROR_INTERNAL");
     expect(0, replay(file_of[0], "--list"), "is freed");
     expect(0, replay(file_of[0], "--list"), "gemm, the plugin's matrix product");
+    assert_non_null(strstr(output, ", the plugin's product of groups of rows"));
 }
 
 TEST(a_spoiled_kernel_is_named)
