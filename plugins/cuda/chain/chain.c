@@ -289,9 +289,9 @@ static void list_destroy(cuda_chain **list)
     }
 }
 
-/* Where a module was unloaded since, see chain/chain.h. Chains that may be running are destroyed by a
- * later call, as what they wait for may be up to the thread that submits. The device's `unloading`
- * is held. */
+/* Where a module was unloaded since, see chain/chain.h. Chains that may be running are destroyed by
+ * a later call, as what they wait for may be up to the thread that submits. The device's
+ * `unloading` is held. */
 static void chains_drop_stale(hal_plugin_queue *queue)
 {
     cuda_chain_cache *chains = &queue->chains;

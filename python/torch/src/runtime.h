@@ -85,8 +85,8 @@ class Lock
     Lock &operator=(const Lock &) = delete;
 };
 
-// The devices, once they are listed: the count is written last. Never destroyed: tensors outlive the
-// library's statics.
+// The devices, once they are listed: the count is written last. Never destroyed: tensors outlive
+// the library's statics.
 struct DeviceList {
     Device *devices = nullptr;
     std::atomic<int64_t> count{0};

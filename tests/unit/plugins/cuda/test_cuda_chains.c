@@ -155,7 +155,7 @@ TEST_WITH(test_kernels_that_are_gone, begin, end)
     plugin->memory_free(device, memory);
 }
 
-/* What the stream waits for may be up to the thread that submits, so that no submit waits for it. */
+/* What the stream waits for may be up to the thread that submits, so no submit waits for it. */
 TEST_WITH(test_kernels_that_go_while_chains_run, begin, end)
 {
     hal_plugin_memory *memory = memory_of(HAL_MEMORY_DEVICE, BYTES);
