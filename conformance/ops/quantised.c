@@ -14,6 +14,7 @@ typedef struct quantised_case {
     operand_layout layout;                /* of the values */
     double zero, alpha, beta;
     int has_bias;
+    ops_gemm_impl impl; /* PORTABLE: few rows by the kernel that decodes, also on processors */
 } quantised_case;
 
 static const char *const format_names[] = {
@@ -203,6 +204,7 @@ static void run_quantised(case_run *run, const void *parameters)
     const ops_gemm_options options = {.size = sizeof options,
                                       .alpha = c->alpha,
                                       .beta = c->beta,
+                                      .impl = c->impl,
                                       .epilogue = c->has_bias ? expression_add_input(run) : NULL,
                                       .inputs = &made.bias.tensor,
                                       .input_count = c->has_bias ? 1 : 0};
@@ -227,11 +229,11 @@ static void print_case(const quantised_case *c, uint64_t seed, char *name, size_
 {
     snprintf(name, bytes,
              "quantised(format=%s,type=%s,scales=%s,zeros=%s,m=%d,n=%d,k=%d,block=%d,batch=%d,"
-             "layout=%s,zero=%g,alpha=%g,beta=%g,bias=%d,seed=%llu)",
+             "layout=%s,zero=%g,alpha=%g,beta=%g,bias=%d,impl=%s,seed=%llu)",
              format_names[c->format], hal_type_name(c->type), hal_type_name(c->scale_type),
              c->zero_type ? hal_type_name(c->zero_type) : "none", c->m, c->n, c->k, c->block,
              c->batch, layout_name(c->layout), c->zero, c->alpha, c->beta, c->has_bias,
-             (unsigned long long)seed);
+             c->impl == OPS_GEMM_PORTABLE ? "portable" : "any", (unsigned long long)seed);
 }
 
 static void print_member(const void *parameters, uint64_t seed, char *name, size_t bytes)
@@ -302,6 +304,7 @@ static void add_formats(case_list *list, hal_type type)
                                       .k = 192,
                                       .batch = 1,
                                       .alpha = 1,
+                                      .impl = OPS_GEMM_PORTABLE,
                                       .layout = LAYOUT_PERMUTED};
         const bool has_all = type == HAL_TYPE_F32 && f % 3 == 1;
         quantised_case c = plain;
@@ -349,6 +352,7 @@ static void add_variants(case_list *list)
                                   .block = 64,
                                   .batch = 1,
                                   .alpha = 1,
+                                  .impl = OPS_GEMM_PORTABLE,
                                   .layout = LAYOUT_PERMUTED};
     static const hal_type zero_types[] = {HAL_TYPE_U8, HAL_TYPE_I8, HAL_TYPE_F32, HAL_TYPE_BF16};
     quantised_case c = plain;
@@ -413,6 +417,55 @@ static void add_variants(case_list *list)
     add_case(list, &c);
 }
 
+/* Any implementation, from one row to more than processors copy weights in pieces for: each format
+ * with both orders of memory and types of A, scales for columns and blocks, and zeros. The last
+ * ones have several pieces. */
+static void add_rows(case_list *list)
+{
+    static const int rows[] = {1, 9, 12, 16, 24, 33, 48, 64, 96, 130};
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_BF16, HAL_TYPE_F16};
+    enum { ROWS = sizeof rows / sizeof *rows, FORMATS = OPS_QUANTISED_E2M1 };
+    for (int i = 0; i < 2 * FORMATS; i++) {
+        quantised_case c = {.format = (ops_quantised_format)(1 + i % FORMATS),
+                            .type = HAL_TYPE_F32,
+                            .scale_type = HAL_TYPE_F32,
+                            .m = rows[i % ROWS],
+                            .n = 77,
+                            .k = 144,
+                            .block = i % 2 ? 48 : 16,
+                            .batch = 1,
+                            .alpha = 1,
+                            .layout = i < FORMATS ? LAYOUT_PERMUTED : LAYOUT_PLAIN};
+        add_case(list, &c);
+        c.m = rows[(i + 5) % ROWS];
+        c.type = types[i % 3];
+        c.scale_type = i % 2 && c.type != HAL_TYPE_F16 ? HAL_TYPE_U8 : c.type; /* no overflow */
+        c.zero_type = i % 4 == 0 ? HAL_TYPE_F32 : HAL_TYPE_NONE;
+        c.zero = c.format <= OPS_QUANTISED_U4 ? 3 : 0;
+        c.has_bias = 1;
+        c.beta = i % 3 == 0 ? 0.5 : 0;
+        c.batch = i % 5 == 0 ? 2 : 1;
+        add_case(list, &c);
+    }
+    quantised_case c = {.format = OPS_QUANTISED_U4,
+                        .type = HAL_TYPE_F32,
+                        .scale_type = HAL_TYPE_F32,
+                        .zero_type = HAL_TYPE_U8,
+                        .m = 9,
+                        .n = 258,
+                        .k = 8192,
+                        .block = 128,
+                        .batch = 1,
+                        .alpha = 1,
+                        .has_bias = 1,
+                        .layout = LAYOUT_PERMUTED};
+    add_case(list, &c);
+    c.format = OPS_QUANTISED_I8;
+    c.layout = LAYOUT_PLAIN;
+    c.block = 0;
+    add_case(list, &c);
+}
+
 static void add_codes(case_list *list, const quantised_case *c)
 {
     case_add(list, run_codes, c, sizeof *c, "quantised(format=%s,codes,type=%s,scales=%s)",
@@ -426,6 +479,7 @@ void cases_ops_quantised(case_list *list)
         add_formats(list, types[i]);
     }
     add_variants(list);
+    add_rows(list);
     for (int f = OPS_QUANTISED_I8; f <= OPS_QUANTISED_E2M1; f++) {
         for (int exponents = 0; exponents < 2; exponents++) {
             const quantised_case c = {.format = (ops_quantised_format)f,

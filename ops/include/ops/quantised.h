@@ -46,9 +46,10 @@ typedef struct ops_quantised {
  * options have neither a prepared B nor levels nor sums, and NORMWISE is as ACCURATE.
  * With few rows of A one kernel reads the packed numbers and decodes them in registers: no other
  * form of B is in memory. It does so where blocks are powers of two of at least 8, or one block has
- * all of k, and rows or columns of `values` are contiguous. For other products B is written to
- * temporary memory once, in the type of A, and multiplied as by ops_gemm;
- * ops_gemm_quantised_describe tells which.
+ * all of k, and rows or columns of `values` are contiguous; on processors only with
+ * OPS_GEMM_PORTABLE. For other products B is written to temporary memory once, in the type of A,
+ * at once or some columns at a time, and multiplied as by ops_gemm; ops_gemm_quantised_describe
+ * tells which.
  * Error bound: that of ops_gemm, with |B| (1 + w) in the place of |B| and w |alpha| |A| |B| more,
  * where w is the unit roundoff of A's type plus 3 u: weights are computed in F32, and rounded to
  * the type of A or not at all.

@@ -7,6 +7,20 @@
 #include "tensor/indexing.h"
 #include "tensor/overlap.h"
 
+/* An integer less the number that is zero: it replaces low bits of the mantissa of a power of two,
+ * which is subtracted again, exactly. Conversions take longer. */
+static hal_ir_value integer_value(hal_ir_builder *b, const ops_quantised *q, hal_ir_value byte,
+                                  uint32_t bit)
+{
+    enum { EXPONENT = 23, BIAS = 127 };
+    const uint32_t half = ops_quantised_half(q->format), top = EXPONENT - bit;
+    const uint32_t mask = ((1u << ops_quantised_bits(q->format)) - 1) << bit;
+    hal_ir_value x = half ? hal_ir_xor(b, byte, hal_ir_u32(b, half << bit)) : byte;
+    x = hal_ir_or(b, hal_ir_and(b, x, hal_ir_u32(b, mask)), hal_ir_u32(b, (BIAS + top) << 23));
+    const double offset = (double)(1u << top) + half + q->zero;
+    return hal_ir_sub(b, hal_ir_bitcast(b, HAL_TYPE_F32, x), hal_ir_f32(b, (float)offset));
+}
+
 /* The weight of an element that begins at `bit` of a byte. */
 static hal_ir_value weight_value(hal_ir_builder *b, const ops_quantised *q, bool has_denormals,
                                  hal_ir_value byte, uint32_t bit, hal_ir_value scale,
@@ -16,11 +30,7 @@ static hal_ir_value weight_value(hal_ir_builder *b, const ops_quantised *q, bool
     if (ops_quantised_is_float(q->format)) {
         x = ops_quantised_float(b, q->format, has_denormals, byte, bit);
     } else {
-        const uint32_t half = ops_quantised_half(q->format);
-        const uint32_t mask = (1u << ops_quantised_bits(q->format)) - 1;
-        x = bit ? hal_ir_shr(b, byte, hal_ir_u32(b, bit)) : byte;
-        x = hal_ir_and(b, half ? hal_ir_xor(b, x, hal_ir_u32(b, half)) : x, hal_ir_u32(b, mask));
-        x = hal_ir_sub(b, hal_ir_cast(b, HAL_TYPE_F32, x), hal_ir_f32(b, (float)(half + q->zero)));
+        x = integer_value(b, q, byte, bit);
     }
     x = zero == HAL_IR_NONE ? x : hal_ir_sub(b, x, zero);
     return hal_ir_mul(b, x, scale);
@@ -87,19 +97,16 @@ static hal_status make_expression(const ops_quantised *q, hal_type pair, bool ha
     return ops_expression_create(b, expression);
 }
 
-/* A matrix of [batch,] rows x columns as [batch, blocks, rows / blocks, columns], from row `first`
- * on in steps of `step`. */
-static ops_tensor in_blocks(const ops_tensor *t, int64_t blocks, int64_t rows, int64_t first,
-                            int64_t step)
+/* A matrix of [batch,] rows x columns as [batch, blocks, rows / blocks, columns]. */
+static ops_tensor in_blocks(const ops_tensor *t, int64_t blocks, int64_t rows)
 {
     const int64_t row = t->stride[t->rank - 2];
-    return (ops_tensor){
-        t->buffer,
-        t->type,
-        4,
-        t->offset + first * row,
-        {t->rank == 3 ? t->shape[0] : 1, blocks, rows, t->shape[t->rank - 1]},
-        {t->rank == 3 ? t->stride[0] : 0, rows * step * row, step * row, t->stride[t->rank - 1]}};
+    return (ops_tensor){t->buffer,
+                        t->type,
+                        4,
+                        t->offset,
+                        {t->rank == 3 ? t->shape[0] : 1, blocks, rows, t->shape[t->rank - 1]},
+                        {t->rank == 3 ? t->stride[0] : 0, rows * row, row, t->stride[t->rank - 1]}};
 }
 
 /* Whether two neighbours along k of y, of 16 bits, are an aligned word: as two outputs they would
@@ -123,8 +130,10 @@ static ops_tensor y_in_pairs(const ops_quantised_weights *w, const ops_tensor *y
     return words;
 }
 
-hal_status ops_quantised_write(ops_context *context, const ops_quantised_weights *w,
-                               const ops_tensor *y)
+/* Writes the weights to `parts`, of as many rows as there are rows of bytes:
+ * elements i of the bytes to part i, or pairs of them, of `pair`, to the first. */
+static hal_status write_parts(ops_context *context, const ops_quantised_weights *w, hal_type pair,
+                              const ops_tensor parts[2])
 {
     const ops_quantised *q = w->given;
     const int64_t packed = 8 / w->bits, blocks = w->block ? w->k / w->block : 1;
@@ -133,19 +142,41 @@ hal_status ops_quantised_write(ops_context *context, const ops_quantised_weights
     if (w->k == 0 || w->n == 0 || w->batch == 0) {
         return HAL_OK;
     }
-    const ops_tensor inputs[3] = {in_blocks(&w->values, blocks, rows, 0, 1),
-                                  in_blocks(&q->scales, blocks, 1, 0, 1),
-                                  in_blocks(q->zeros ? q->zeros : &q->scales, blocks, 1, 0, 1)};
-    const bool has_pairs = y_has_pairs(w, y);
-    const ops_tensor words = has_pairs ? y_in_pairs(w, y) : *y;
-    const ops_tensor outputs[2] = {in_blocks(&words, blocks, rows, 0, has_pairs ? 1 : packed),
-                                   in_blocks(y, blocks, rows, packed - 1, packed)};
-    HAL_TRY(make_expression(q, has_pairs ? y->type : (hal_type)HAL_TYPE_NONE,
-                            (context->info->exactness & HAL_EXACT_DENORMALS) != 0, &expression));
+    const ops_tensor inputs[3] = {in_blocks(&w->values, blocks, rows),
+                                  in_blocks(&q->scales, blocks, 1),
+                                  in_blocks(q->zeros ? q->zeros : &q->scales, blocks, 1)};
+    const ops_tensor outputs[2] = {in_blocks(&parts[0], blocks, rows),
+                                   in_blocks(&parts[1], blocks, rows)};
+    HAL_TRY(make_expression(q, pair, (context->info->exactness & HAL_EXACT_DENORMALS) != 0,
+                            &expression));
     const hal_status status = ops_pointwise(context, expression, inputs, q->zeros ? 3 : 2, outputs,
-                                            has_pairs ? 1 : (uint32_t)packed);
+                                            pair == HAL_TYPE_NONE ? (uint32_t)packed : 1);
     ops_expression_destroy(expression);
     return status;
+}
+
+hal_status ops_quantised_write_parts(ops_context *context, const ops_quantised_weights *w,
+                                     const ops_tensor parts[2])
+{
+    return write_parts(context, w, HAL_TYPE_NONE, parts);
+}
+
+hal_status ops_quantised_write(ops_context *context, const ops_quantised_weights *w,
+                               const ops_tensor *y)
+{
+    const int64_t packed = 8 / w->bits;
+    if (y_has_pairs(w, y)) {
+        const ops_tensor words = y_in_pairs(w, y);
+        return write_parts(context, w, y->type, (ops_tensor[2]){words, words});
+    }
+    ops_tensor parts[2] = {*y, *y};
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t row = y->rank - 2;
+        parts[i].offset += i ? (packed - 1) * y->stride[row] : 0;
+        parts[i].shape[row] = w->k / packed;
+        parts[i].stride[row] *= packed;
+    }
+    return write_parts(context, w, HAL_TYPE_NONE, parts);
 }
 
 hal_status ops_dequantise(ops_context *context, const ops_quantised *b, const ops_tensor *y)

@@ -1,11 +1,10 @@
 /* Products of quantised weights, see ops/quantised.h: the kernel of emit_quantised.c for few rows;
- * else the weights are written as floats and multiplied by ops_gemm. */
+ * else quantised_copied.c. */
 #include "quantised.h"
 
 #include "check.h"
 #include "quantised_decode.h"
 #include "record.h"
-#include "tensor/allocation.h"
 #include "tensor/loop_limit.h"
 #include "tensor/overlap.h"
 
@@ -40,22 +39,6 @@ static hal_status check_options(const ops_gemm_options **options)
     return HAL_OK;
 }
 
-/* B as the product sees it, without memory. */
-static ops_tensor weights_layout(const ops_quantised_weights *w, hal_type type)
-{
-    const ops_tensor *values = &w->values;
-    ops_tensor b = {.type = type, .rank = values->rank};
-    const uint32_t rank = b.rank;
-    const bool by_columns = values->stride[rank - 2] == 1 && values->stride[rank - 1] != 1;
-    b.shape[0] = w->batch;
-    b.shape[rank - 2] = w->k;
-    b.shape[rank - 1] = w->n;
-    b.stride[0] = w->k * w->n;
-    b.stride[rank - 2] = by_columns ? 1 : w->n;
-    b.stride[rank - 1] = by_columns ? w->k : 1;
-    return b;
-}
-
 static hal_status call_check(const ops_context *context, const ops_gemm_options *options,
                              const ops_tensor *a, const ops_quantised *b, const ops_tensor *c,
                              quantised_call *call)
@@ -67,7 +50,7 @@ static hal_status call_check(const ops_context *context, const ops_gemm_options 
         return ops_invalid("ops_gemm_quantised: a: expected f32, f16 or bf16, got %s",
                            hal_type_name(a->type));
     }
-    const ops_tensor layout = weights_layout(&call->weights, a->type);
+    const ops_tensor layout = ops_quantised_layout(&call->weights, a->type);
     HAL_TRY(ops_gemm_check_matrices(context, options, a, &layout, c));
     if (ops_overlap(&b->values, c) || ops_overlap(&b->scales, c) ||
         (b->zeros && ops_overlap(b->zeros, c))) {
@@ -96,10 +79,12 @@ static bool is_power_of_two(int64_t x)
     return x > 0 && (x & (x - 1)) == 0;
 }
 
-/* Rows up to which decoding in each product takes less time than a copy of the weights. */
-static int64_t most_rows(const ops_context *context)
+/* Rows up to which decoding in each product takes less time than a copy of the weights, or that the
+ * kernel decodes weights for. */
+static int64_t most_rows(const ops_context *context, const ops_gemm_options *options)
 {
-    return context->tuning->gemm.quantised_rows;
+    return options->impl == OPS_GEMM_PORTABLE ? OPS_GEMM_QUANTISED_ROWS
+                                              : context->tuning->gemm.quantised_rows;
 }
 
 /* Whether the kernel that reads packed weights computes a call, and is expected to be faster than a
@@ -113,7 +98,8 @@ static bool call_is_packed(const ops_context *context, const quantised_call *cal
     const bool has_blocks = w->block != w->k;
     const int64_t steps = ops_loop_limit(context, 0, 64);
     return call->options->impl != OPS_GEMM_NATIVE &&
-           (call->m <= most_rows(context) || w->k == 0 || call->options->alpha == 0) &&
+           (call->m <= most_rows(context, call->options) || w->k == 0 ||
+            call->options->alpha == 0) &&
            (row == 1 || column == 1) && steps >= w->k / OPS_GEMM_QUANTISED_STEPS &&
            (!has_blocks || (is_power_of_two(w->block) && w->block >= OPS_GEMM_QUANTISED_STEPS));
 }
@@ -123,7 +109,7 @@ static void call_make_product(const quantised_call *call, ops_product *product)
 {
     const ops_quantised_weights *w = &call->weights;
     const int64_t packed = 8 / w->bits, shape[3] = {call->batch, w->k / packed, w->n};
-    ops_tensor whole = weights_layout(w, call->a->type);
+    ops_tensor whole = ops_quantised_layout(w, call->a->type);
     ops_product_init(product, call->options, call->a, &whole, call->c);
     const bool is_unread = product->a.columns == 0;
     product->b = ops_matrix_of(&w->values, shape);
@@ -320,19 +306,9 @@ static hal_status record_packed(ops_context *context, const quantised_call *call
     return ops_gemm_task_record(context, &t, entry, NULL);
 }
 
-/* Writes the weights in the type of A, and multiplies them. */
-static hal_status record_copied(ops_context *context, const quantised_call *call)
+static ops_quantised_copied call_copied(const quantised_call *call)
 {
-    const ops_quantised_weights *w = &call->weights;
-    ops_tensor b = weights_layout(w, call->a->type);
-    const uint64_t bytes = (uint64_t)ops_tensor_get_element_count(&b) * hal_type_size(b.type);
-    HAL_TRY(ops_buffer_create(context, bytes ? bytes : 4, &b.buffer));
-    hal_status status = ops_quantised_write(context, w, &b);
-    if (status == HAL_OK) {
-        status = ops_gemm_run(context, call->options, call->a, &b, call->c);
-    }
-    ops_tensor_release(&b);
-    return status;
+    return (ops_quantised_copied){call->options, call->a, call->c, &call->weights};
 }
 
 hal_status ops_gemm_quantised(ops_context *context, const ops_gemm_options *options,
@@ -340,8 +316,11 @@ hal_status ops_gemm_quantised(ops_context *context, const ops_gemm_options *opti
 {
     quantised_call call;
     HAL_TRY(call_check(context, options, a, b, c, &call));
-    return call_is_packed(context, &call) ? record_packed(context, &call)
-                                          : record_copied(context, &call);
+    if (call_is_packed(context, &call)) {
+        return record_packed(context, &call);
+    }
+    const ops_quantised_copied copied = call_copied(&call);
+    return ops_quantised_copied_run(context, &copied);
 }
 
 hal_status ops_gemm_quantised_describe(ops_context *context, const ops_gemm_options *options,
@@ -363,7 +342,10 @@ hal_status ops_gemm_quantised_describe(ops_context *context, const ops_gemm_opti
     char *end = text + ((uint64_t)count < bytes ? (uint64_t)count : bytes - 1);
     const uint64_t left = bytes - (uint64_t)(end - text);
     if (!call_is_packed(context, &call)) {
-        snprintf(end, left, "copied as %s", hal_type_name(a->type));
+        const ops_quantised_copied copied = call_copied(&call);
+        const int64_t columns = ops_quantised_copied_columns(context, &copied);
+        snprintf(end, left, "copied as %s%s", hal_type_name(a->type),
+                 columns < w->n ? ", in pieces" : "");
         return HAL_OK;
     }
     HAL_TRY(task_make(context, &call, &t));

@@ -113,7 +113,10 @@ typedef struct ops_gemm_tuning {
     uint16_t outer_max_k; /* steps of k of products that may write more than they read again */
     uint8_t outer_rows, outer_steps; /* rows and steps of their work-items */
     uint8_t quantised_rows; /* of A, up to which quantised weights are decoded in the product */
-    uint8_t reduce_unroll;  /* loads in flight of the kernel that adds partial sums */
+    /* Rows of A up to which weights are copied in pieces, and bytes of one; 0: at once. */
+    uint8_t quantised_piece_rows;
+    uint32_t quantised_piece_bytes;
+    uint8_t reduce_unroll; /* loads in flight of the kernel that adds partial sums */
     ops_gemm_cost_tuning cost;
 
     /* Copies of A and B into lines that a plugin's kernel takes, which it does not need. */

@@ -3,8 +3,6 @@
  * hal-conformance compares with the definitions of the formats. */
 #include "ops_fixture.h"
 
-enum { MOST = 40000 };
-
 /* Weights of n x k or k x n, made of random bytes. */
 typedef struct weights {
     ops_tensor values, scales, zeros;
@@ -82,34 +80,22 @@ static void weights_free(weights *w)
     free(w->plain);
 }
 
-/* Multiplies and compares; `words`: what describes the kernel. One command is recorded. */
-static void try_product(weights *w, int64_t m, const char *words)
+/* Compares C with the product of A and the plain weights, and the bias of each column. */
+static void compare(const weights *w, const ops_tensor *a, const ops_tensor *c,
+                    const ops_tensor *bias, const char *text)
 {
-    static float a_host[MOST], got[MOST];
-    char text[512];
-    const ops_gemm_options *none = NULL;
-    const ops_tensor a = make_floats(m, w->k, -1, 1);
-    const int64_t shape[2] = {m, w->n};
-    ops_tensor c;
-    hal_graph *graph;
-    assert_true(m * w->k <= MOST && m * w->n <= MOST);
-    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, &c));
-    ok(ops_gemm_quantised_describe(test_context, none, &a, &w->given, &c, sizeof text, text));
-    if (!strstr(text, words)) {
-        fail_msg("'%s' lacks '%s'", text, words);
+    const int64_t m = a->shape[0];
+    const size_t of_a = (size_t)(m * w->k), of_c = (size_t)(m * w->n);
+    float *a_host = malloc((of_a + of_c + (size_t)w->n) * sizeof(float));
+    float *got = a_host + of_a, *added = got + of_c;
+    memset(added, 0, (size_t)w->n * sizeof(float));
+    ok(ops_tensor_read(test_context, a, of_a * sizeof(float), a_host));
+    ok(ops_tensor_read(test_context, c, of_c * sizeof(float), got));
+    if (bias) {
+        ok(ops_tensor_read(test_context, bias, (uint64_t)w->n * sizeof(float), added));
     }
-    ok(hal_graph_begin(test_queue));
-    ok(ops_gemm_quantised(test_context, none, &a, &w->given, &c));
-    ok(hal_graph_end(test_queue, NULL, 0, &graph));
-    if (strstr(text, "packed")) {
-        assert_int_equal(hal_graph_get_command_count(graph), 1);
-    }
-    ok(hal_graph_launch(test_queue, graph, NULL, 0));
-    hal_graph_destroy(graph);
-    ok(ops_tensor_read(test_context, &a, (uint64_t)(m * w->k) * sizeof(float), a_host));
-    ok(ops_tensor_read(test_context, &c, (uint64_t)(m * w->n) * sizeof(float), got));
     for (int64_t i = 0; i < m * w->n; i++) {
-        double sum = 0, size = 0;
+        double sum = (double)added[i % w->n], size = fabs(sum);
         for (int64_t k = 0; k < w->k; k++) {
             const double term =
                 (double)a_host[i / w->n * w->k + k] * (double)w->plain[k * w->n + i % w->n];
@@ -120,9 +106,42 @@ static void try_product(weights *w, int64_t m, const char *words)
             fail_msg("%s: element %d is %g instead of %g", text, (int)i, (double)got[i], sum);
         }
     }
-    ops_tensor a_made = a;
-    ops_tensor_release(&a_made);
+    free(a_host);
+}
+
+/* Multiplies and compares; `words`: what describes the product. Returns the commands. */
+static uint64_t try_with(weights *w, int64_t m, const ops_gemm_options *options, const char *words)
+{
+    char text[512];
+    const int64_t shape[2] = {m, w->n};
+    ops_tensor a = make_floats(m, w->k, -1, 1), c;
+    hal_graph *graph;
+    ok(ops_tensor_create(test_context, HAL_TYPE_F32, 2, shape, &c));
+    ok(ops_gemm_quantised_describe(test_context, options, &a, &w->given, &c, sizeof text, text));
+    if (!strstr(text, words)) {
+        fail_msg("'%s' lacks '%s'", text, words);
+    }
+    ok(hal_graph_begin(test_queue));
+    ok(ops_gemm_quantised(test_context, options, &a, &w->given, &c));
+    ok(hal_graph_end(test_queue, NULL, 0, &graph));
+    const uint64_t commands = hal_graph_get_command_count(graph);
+    ok(hal_graph_launch(test_queue, graph, NULL, 0));
+    hal_graph_destroy(graph);
+    compare(w, &a, &c, options->input_count ? options->inputs : NULL, text);
+    ops_tensor_release(&a);
     ops_tensor_release(&c);
+    return commands;
+}
+
+/* By ops' own kernels. A product of packed weights is one command. */
+static void try_product(weights *w, int64_t m, const char *words)
+{
+    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+    options.impl = OPS_GEMM_PORTABLE;
+    const uint64_t commands = try_with(w, m, &options, words);
+    if (strstr(words, "along")) {
+        assert_int_equal(commands, 1);
+    }
 }
 
 static void formats_and_layouts(void **state)
@@ -158,6 +177,59 @@ static void others_are_copied(void **state)
     w = make_weights(OPS_QUANTISED_I8, 20, 96, 32, true);
     try_product(&w, 100, "copied as f32");
     weights_free(&w);
+}
+
+static ops_expression *make_bias(uint32_t last)
+{
+    hal_ir_builder *b;
+    ops_expression *expression;
+    ok(hal_ir_builder_create_fragment("bias", &b));
+    hal_ir_value x = hal_ir_input(b, 0, HAL_TYPE_F32);
+    for (uint32_t i = 1; i < 4; i++) {
+        hal_ir_value place = hal_ir_input(b, i, HAL_TYPE_U32);
+        if (i == last) { /* nothing is added */
+            place = hal_ir_cast(b, HAL_TYPE_F32, hal_ir_min(b, place, hal_ir_u32(b, 0)));
+            x = hal_ir_add(b, x, place);
+        }
+    }
+    hal_ir_output(b, 0, hal_ir_add(b, x, hal_ir_input(b, 4, HAL_TYPE_F32)));
+    ok(ops_expression_create(b, &expression));
+    return expression;
+}
+
+/* Columns are multiplied in pieces, with their scales, zeros and bias, unless there are many rows
+ * or the epilogue reads the column. */
+static void rows_take_pieces(void **state)
+{
+    enum { FORMATS = 7, PIECE = 64 };
+    static const int64_t rows[] = {1, 9, 16, 33, 64, 96, 128};
+    ops_gemm_tuning *tuning = &test_tune(test_context)->gemm;
+    tuning->quantised_rows = 0;
+    tuning->quantised_piece_rows = 128;
+    for (int i = 0; i < 2 * FORMATS; i++) {
+        const bool by_rows = i % 2;
+        weights w = make_weights((ops_quantised_format)(1 + i % FORMATS), by_rows ? 300 : 150, 96,
+                                 i % 3 ? 24 : 0, by_rows);
+        ops_tensor bias = make_floats(1, w.n, -1, 1);
+        ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+        ops_expression *adds = make_bias(1), *reads_column = make_bias(2);
+        options.inputs = &bias;
+        options.input_count = 1;
+        options.epilogue = adds;
+        tuning->quantised_piece_bytes = 96 * 4 * PIECE;
+        const uint64_t in_pieces = try_with(&w, rows[i % FORMATS], &options, ", in pieces");
+        options.epilogue = reads_column;
+        const uint64_t at_once = try_with(&w, rows[i % FORMATS], &options, "copied as f32");
+        assert_true(in_pieces > at_once);
+        options.epilogue = adds;
+        assert_true(try_with(&w, 129, &options, "copied as f32") < in_pieces);
+        tuning->quantised_piece_bytes = 0;
+        try_with(&w, rows[i % FORMATS], &options, "copied as f32");
+        ops_expression_destroy(adds);
+        ops_expression_destroy(reads_column);
+        ops_tensor_release(&bias);
+        weights_free(&w);
+    }
 }
 
 static void wrong_arguments_are_refused(void **state)
@@ -226,6 +298,7 @@ int main(void)
         cmocka_unit_test(formats_and_layouts),
         cmocka_unit_test(odd_lengths_are_read_by_bytes),
         cmocka_unit_test(others_are_copied),
+        cmocka_unit_test(rows_take_pieces),
     };
     const struct CMUnitTest others[] = {
         cmocka_unit_test(wrong_arguments_are_refused),
