@@ -15,6 +15,8 @@ typedef struct gradients_case {
     int64_t groups, heads; /* of a group, which share k and v */
     int64_t m, n, d, e;
     uint32_t precision;
+    uint32_t form;
+    uint64_t max_workspace; /* 1: blocks of as few rows as there are */
 } gradients_case;
 
 static const case_size gradients_sizes[] = {
@@ -243,6 +245,8 @@ static void run_gradients(case_run *run, const void *parameters)
     inputs_make(run, &r, &random);
     ops_attention_options options = OPS_ATTENTION_OPTIONS_DEFAULT;
     options.precision = t->precision;
+    options.form = t->form;
+    options.max_workspace = t->max_workspace;
     options.causal = t->mask == MASK_CAUSAL;
     if (t->mask == MASK_ADDED || t->mask == MASK_BOOL) {
         fill_mask(run, &r, &random);
@@ -268,10 +272,10 @@ static void print_gradients(const void *parameters, uint64_t seed, char *name, s
     const gradients_case *t = parameters;
     snprintf(name, bytes,
              "ops/attention_gradients(type=%s,mask=%s,groups=%lld,heads=%lld,m=%lld,n=%lld,d=%lld,"
-             "e=%lld,precision=%u,seed=%llu)",
+             "e=%lld,precision=%u,form=%u,workspace=%llu,seed=%llu)",
              hal_type_name(t->type), mask_names[t->mask], (long long)t->groups, (long long)t->heads,
              (long long)t->m, (long long)t->n, (long long)t->d, (long long)t->e, t->precision,
-             (unsigned long long)seed);
+             t->form, (unsigned long long)t->max_workspace, (unsigned long long)seed);
 }
 
 static const case_family families = {.function = run_gradients,
@@ -282,12 +286,16 @@ static const case_family families = {.function = run_gradients,
 
 void cases_ops_attention_gradients(case_list *list)
 {
+    enum { ANY = OPS_ATTENTION_ANY, KERNEL = OPS_ATTENTION_KERNEL, BLOCKS = OPS_ATTENTION_BLOCKS };
     static const gradients_case cases[] = {
-        {HAL_TYPE_F32, MASK_NONE, 2, 3, 21, 37, 20, 12, HAL_GEMM_STRICT},
-        {HAL_TYPE_F64, MASK_ADDED, 1, 2, 33, 18, 20, 12, HAL_GEMM_STRICT},
-        {HAL_TYPE_BF16, MASK_BOOL, 2, 2, 21, 37, 20, 12, HAL_GEMM_FAST},
-        {HAL_TYPE_F16, MASK_CAUSAL, 1, 2, 40, 75, 64, 64, HAL_GEMM_FAST},
-        {HAL_TYPE_BF16, MASK_CAUSAL, 1, 1, 70, 70, 160, 64, HAL_GEMM_FAST},
+        {HAL_TYPE_F32, MASK_NONE, 2, 3, 21, 37, 20, 12, HAL_GEMM_STRICT, ANY, 0},
+        {HAL_TYPE_F64, MASK_ADDED, 1, 2, 33, 18, 20, 12, HAL_GEMM_STRICT, ANY, 0},
+        {HAL_TYPE_BF16, MASK_BOOL, 2, 2, 21, 37, 20, 12, HAL_GEMM_FAST, ANY, 0},
+        {HAL_TYPE_F16, MASK_CAUSAL, 1, 2, 40, 75, 64, 64, HAL_GEMM_FAST, ANY, 0},
+        {HAL_TYPE_BF16, MASK_CAUSAL, 1, 1, 70, 70, 160, 64, HAL_GEMM_FAST, ANY, 0},
+        {HAL_TYPE_F32, MASK_ADDED, 1, 2, 40, 37, 20, 12, HAL_GEMM_STRICT, KERNEL, 0},
+        {HAL_TYPE_F32, MASK_CAUSAL, 2, 3, 75, 130, 20, 12, HAL_GEMM_STRICT, BLOCKS, 1},
+        {HAL_TYPE_F16, MASK_ADDED, 2, 2, 75, 40, 20, 12, HAL_GEMM_STRICT, BLOCKS, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         case_add_member(list, &families, &cases[i]);

@@ -60,15 +60,18 @@ HAL_API hal_status ops_attention(ops_context *context, const ops_attention_optio
 /* The gradients of a loss by q, k and v, `inputs`, from that by y, dy, where y is the result of
  * ops_attention with these options. gradients: dq, dk and dv, of the inputs' types and shapes, with
  * contiguous rows; those of shared keys and values are summed over the matrices that share them.
- * Scores are computed again, by one kernel for queries and one for keys (two for heads above 128),
- * and a reduction of dy y; the memory is two numbers for each row. The same bits in each run.
- * options.form has no meaning. A mask has no gradient.
+ * Scores are computed again: by one kernel for queries and one for keys (two for heads above 128),
+ * with two numbers for each row as memory, or by blocks of rows, whose scores and weights are
+ * stored for some rows at a time, and of narrow floats the sums of dk and dv. options.form selects
+ * one, the library otherwise: blocks on processors, and where no kernel computes the call. The same
+ * bits in each run. A mask has no gradient.
  * With w the weights, g = dy v^T and s = w (g - sum(dy y)): dv = w^T dy, dq = scale s k,
  * dk = scale s^T q; w and s are rounded to the type of v before they are multiplied. In every
  * element the difference is at most that of these products by ops_gemm, of weights that differ by
  * (2.02 t + (2 n + 14 + 2 r) u) w as in docs/attention.md.
- * Threads: the queue's. Errors: as ops_attention; UNSUPPORTED for heads above 256, a scale that is
- * not positive, and devices without room for tiles, or processors without subgroups. */
+ * Threads: the queue's. Errors: as ops_attention; UNSUPPORTED with OPS_ATTENTION_KERNEL for heads
+ * above 256, a scale that is not positive, and devices without room for tiles, or processors
+ * without subgroups. */
 HAL_API hal_status ops_attention_gradients(ops_context *context,
                                            const ops_attention_options *options,
                                            const ops_tensor *const inputs[3], const ops_tensor *y,

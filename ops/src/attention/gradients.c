@@ -1,7 +1,8 @@
-/* The gradients of attention, see ops/attention.h: delta by a reduction, then the kernels of
- * backward.c. */
+/* The gradients of attention, see ops/attention.h: delta by a reduction, then blocks of rows or the
+ * kernels of backward.c. */
 #include "attention.h"
 #include "fused.h"
+#include "gradient_blocks.h"
 
 #include <ops/index.h>
 #include <ops/reduce.h>
@@ -63,38 +64,62 @@ static hal_status contiguous_make(ops_context *context, ops_tensor *x, ops_tenso
     return HAL_OK;
 }
 
-static hal_status kernels_record(ops_attention_call *a)
+/* Records the kernels of a call whose inputs have contiguous rows. */
+static hal_status kernels_record(const ops_attention_call *a)
 {
     ops_attention_work works[OPS_ATTENTION_GRADIENT_KERNELS];
     const uint32_t count = ops_attention_gradients_plan(a, works);
-    if (count == 0) {
-        return hal_status_set(
-            HAL_ERROR_UNSUPPORTED,
-            "%s: q, k, v: expected heads of at most %d elements, a positive scale, gradients with "
-            "contiguous rows and a device with room for tiles, got others",
-            a->function, OPS_ATTENTION_MAX_HEAD);
-    }
-    hal_status status = delta_make(a);
+    hal_status status = count > 0 ? HAL_OK : HAL_ERROR_UNSUPPORTED;
     for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
         status = ops_attention_fused_record(a, &works[i]);
     }
     return status;
 }
 
-static hal_status gradients_record(ops_attention_call *a)
+/* By kernels; UNSUPPORTED where they do not compute the call, which is then as it was. */
+static hal_status kernels_try(ops_attention_call *a)
 {
     ops_tensor *const inputs[4] = {&a->q, &a->k, &a->v, &a->dy};
-    ops_tensor made[4] = {{0}, {0}, {0}, {0}};
+    ops_tensor given[4], made[4] = {{0}, {0}, {0}, {0}};
     hal_status status = numbers_make(a, &a->norm);
-    status = status == HAL_OK ? numbers_make(a, &a->delta) : status;
-    for (uint32_t i = 0; i < 4 && status == HAL_OK; i++) {
-        status = contiguous_make(a->context, inputs[i], &made[i]);
+    for (uint32_t i = 0; i < 4; i++) {
+        given[i] = *inputs[i];
+        status = status == HAL_OK ? contiguous_make(a->context, inputs[i], &made[i]) : status;
     }
     status = status == HAL_OK ? kernels_record(a) : status;
     for (uint32_t i = 0; i < 4; i++) {
+        *inputs[i] = given[i];
         hal_buffer_release(made[i].buffer);
     }
     hal_buffer_release(a->norm.buffer);
+    return status;
+}
+
+/* Blocks where the device's table has no time of kernels, and where no kernel computes the call. */
+static hal_status form_record(ops_attention_call *a)
+{
+    const bool is_kernel = a->options.form == OPS_ATTENTION_KERNEL;
+    const bool has_kernels = a->context->tuning->attention.plain_ops > 0;
+    if (is_kernel || (a->options.form == OPS_ATTENTION_ANY && has_kernels)) {
+        const hal_status status = kernels_try(a);
+        if (status != HAL_ERROR_UNSUPPORTED) {
+            return status;
+        }
+    }
+    return is_kernel ? hal_status_set(
+                           HAL_ERROR_UNSUPPORTED,
+                           "%s: options.form: expected a call that kernels compute (heads of at "
+                           "most %d elements, a positive scale, gradients with contiguous rows, "
+                           "room for tiles), got another; use OPS_ATTENTION_ANY",
+                           a->function, OPS_ATTENTION_MAX_HEAD)
+                     : ops_attention_gradient_blocks_record(a);
+}
+
+static hal_status gradients_record(ops_attention_call *a)
+{
+    hal_status status = numbers_make(a, &a->delta);
+    status = status == HAL_OK ? delta_make(a) : status;
+    status = status == HAL_OK ? form_record(a) : status;
     hal_buffer_release(a->delta.buffer);
     return status;
 }
@@ -154,7 +179,7 @@ hal_status ops_attention_gradients(ops_context *context, const ops_attention_opt
     HAL_TRY(check_given(&a, y, dy, &result));
     const ops_tensor *const all[6] = {inputs[0], inputs[1], inputs[2], a.options.mask, y, dy};
     HAL_TRY(check_results(&a, all, gradients));
-    if (ops_tensor_get_element_count(y) > 0 && a.columns > 0 && a.q.shape[OPS_ATTENTION_COLUMN]) {
+    if (ops_tensor_get_element_count(y) > 0 && a.columns > 0) {
         return gradients_record(&a);
     }
     for (uint32_t i = 0; i < 3; i++) {

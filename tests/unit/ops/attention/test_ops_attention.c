@@ -172,6 +172,46 @@ static void rows_without_columns(void **state)
     release_all(q, k, empty, causal, zeros, no_rows);
 }
 
+/* All columns have the same weight then, and v has a gradient. */
+static void gradients_of_empty_heads(void **state)
+{
+    const int64_t q_shape[2] = {3, 0}, k_shape[2] = {2, 0}, v_shape[2] = {2, 1},
+                  y_shape[2] = {3, 1};
+    ops_array *q = made(ops_array_full(test_context, HAL_TYPE_F32, 2, q_shape, 0));
+    ops_array *k = made(ops_array_full(test_context, HAL_TYPE_F32, 2, k_shape, 0));
+    ops_array *v = numbers(HAL_TYPE_F32, 2, v_shape, 1);
+    ops_array *dy = made(ops_array_full(test_context, HAL_TYPE_F32, 2, y_shape, 1));
+    ops_array *y = made(ops_array_attention(q, k, v, NULL, 0, HAL_GEMM_STRICT)), *gradients[3];
+    float got[2];
+    ok(ops_array_attention_gradients(q, k, v, NULL, y, dy, 0, HAL_GEMM_STRICT, 0, gradients));
+    ok(ops_array_read(gradients[2], sizeof got, got));
+    assert_true(got[0] == 1.5f && got[1] == 1.5f);
+    release_all(q, k, v, dy, y, gradients[0], gradients[1], gradients[2]);
+}
+
+/* The scale may have either sign: with -q and -scale the scores are the same. */
+static void gradients_of_negative_scales(void **state)
+{
+    const int64_t shape[2] = {M, D};
+    ops_array *q = numbers(HAL_TYPE_F32, 2, shape, 1), *k = numbers(HAL_TYPE_F32, 2, shape, 2);
+    ops_array *negative = made(ops_array_binary_scalar(OPS_MUL, q, -1));
+    ops_array *y = made(ops_array_scaled_attention(q, k, k, NULL, 0, HAL_GEMM_STRICT, 0.25));
+    ops_array *gradients[2][3];
+    float of[2][M * D];
+    for (int i = 0; i < 2; i++) {
+        ok(ops_array_attention_gradients(i ? negative : q, k, k, NULL, y, y, 0, HAL_GEMM_STRICT,
+                                         i ? -0.25 : 0.25, gradients[i]));
+        ok(ops_array_read(gradients[i][1], sizeof of[i], of[i]));
+    }
+    for (int n = 0; n < M * D; n++) {
+        assert_true(fabsf(of[0][n] - of[1][n]) < 2e-6f);
+    }
+    for (int i = 0; i < 2; i++) {
+        release_all(gradients[i][0], gradients[i][1], gradients[i][2]);
+    }
+    release_all(q, k, negative, y);
+}
+
 static void wrong_arguments_are_refused(void **state)
 {
     const int64_t shape[2] = {4, D}, other[2] = {4, D + 1}, five[5] = {1, 1, 1, 4, D};
@@ -208,6 +248,8 @@ int main(void)
         cmocka_unit_test(arrays_are_near_the_expression),
         cmocka_unit_test(expressions_are_the_call),
         cmocka_unit_test(gradients_are_near_the_expression),
+        cmocka_unit_test(gradients_of_empty_heads),
+        cmocka_unit_test(gradients_of_negative_scales),
         cmocka_unit_test(rows_without_columns),
         cmocka_unit_test(wrong_arguments_are_refused),
     };
