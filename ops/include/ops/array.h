@@ -252,10 +252,10 @@ HAL_API ops_array *ops_array_matmul_grouped(ops_array *a, ops_array *b, ops_arra
  * blocks], `zeros` of that shape or null.
  * A product by its transpose, ops_array_matmul(x, ops_array_transpose(w, 0, 1), precision), where
  * nothing else reads w, is ops_gemm_quantised: with few rows of x, except on processors, one kernel
- * reads the packed values, and w is in no memory. The same holds for expressions of bytes, cast(q) * scales and
- * (cast(q) - zeros) * scales, perhaps cast from F32, with scales of [n, 1] for q of [n, k], or of
- * [n, blocks, 1] for [n, blocks, block] and a reshape, transposed, or of [1, n] for [k, n]. The
- * bound is that of ops_gemm_quantised then.
+ * reads the packed values, and w is in no memory. The same holds for expressions of bytes,
+ * cast(q) * scales and (cast(q) - zeros) * scales, perhaps cast from F32, with scales of [n, 1] for
+ * q of [n, k], or of [n, blocks, 1] for [n, blocks, block] and a reshape, transposed, or of [1, n]
+ * for [k, n]. The bound is that of ops_gemm_quantised then.
  * Ownership: the scope's or the caller's. Threads: the queue's.
  * Errors: null, INVALID_ARGUMENT with the types and shapes. */
 HAL_API ops_array *ops_array_dequantise(hal_type type, ops_quantised_format format,

@@ -139,7 +139,8 @@ const ops_tuning ops_tuning_processor = {
               * x 32 0.9 (docs/benchmarks, 2026-11-28-regret). */
              .min_copied_work = 0x1p20, .min_copied_steps = 25, .copies_strict = true,
              .quantised_rows = 0, .quantised_piece_rows = 128,
-             .quantised_piece_bytes = 1 << 22, .copy_launch_ns = 1424.5, .copy_bytes_per_ns = 19.305,
+             .quantised_piece_bytes = 1 << 22,
+             .copy_launch_ns = 1424.5, .copy_bytes_per_ns = 19.305,
              .groups_per_unit = 4,
              /* 16 vectors of 8 floats, since compilers prefer half of the widest vectors. */
              .vectorised = {.block_m = 128,

@@ -107,6 +107,13 @@ static void choose_tasks(struct cpu_gemm_groups *g, int threads)
     }
 }
 
+/* Each group that has rows reads a B, up to as many as there are rows: the plan counts one. */
+static void expect_groups(struct cpu_gemm_groups *g)
+{
+    const int64_t read = cpu_gemm_least(g->desc.batch, g->desc.m);
+    cpu_gemm_plan_expect(&g->plan, (double)read);
+}
+
 const char *cpu_gemm_groups_make(struct cpu_gemm_groups *groups, const struct cpu_gemm_desc *desc,
                                  bool has_wide_offsets, int threads)
 {
@@ -127,6 +134,7 @@ const char *cpu_gemm_groups_make(struct cpu_gemm_groups *groups, const struct cp
     }
     groups->desc = one;
     groups->desc.batch = desc->batch;
+    expect_groups(groups);
     choose_tasks(groups, threads);
     const bool is_integer = cpu_gemm_is_integer(desc->type_a);
     const int64_t tiles = is_integer ? 0 : bytes_of_tiles(groups);

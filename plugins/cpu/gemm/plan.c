@@ -376,14 +376,14 @@ static void plan_choose_blocks(struct cpu_gemm_plan *p)
                  c_bytes >= cpu_streaming_bytes();
 }
 
-/* What one thread takes, from common rates of its units and of memory. A few microseconds of work
- * do not amortise a second thread. */
-static void plan_expect(struct cpu_gemm_plan *p)
+/* A few microseconds of work do not amortise a second thread. */
+void cpu_gemm_plan_expect(struct cpu_gemm_plan *p, double b_count)
 {
     const struct cpu_gemm_desc *d = &p->desc;
     const double m = (double)d->m, n = (double)d->n, k = (double)d->k;
     const double batch = (double)d->batch * cpu_gemm_level_products(d->levels);
-    const double flops = 2 * m * n * k * batch, bytes = (m * k + k * n + m * n) * batch * p->size;
+    const double flops = 2 * m * n * k * batch;
+    const double bytes = ((m * k + m * n) * batch + k * n * b_count) * p->size;
     const double rate = p->route == CPU_GEMM_PAIRS ? 400 : 6.0 * p->kernels->lanes;
     p->expected_ns = flops / rate > bytes / 20 ? flops / rate : bytes / 20;
     p->max_threads = p->expected_ns < 8000 ? 1 : 1 << 16;
@@ -623,7 +623,8 @@ const char *cpu_gemm_plan_make(struct cpu_gemm_plan *plan, const struct cpu_gemm
                "for them";
     }
     plan_choose(plan);
-    plan_expect(plan);
+    const double b_count = (double)desc->batch * cpu_gemm_level_products(desc->levels);
+    cpu_gemm_plan_expect(plan, b_count);
     plan->single = plan_single_layout(plan);
     plan->is_single = plan_is_single(plan);
     return NULL;

@@ -72,6 +72,10 @@ void cpu_gemm_plan_take_pairs(struct cpu_gemm_plan *plan);
  * second cache. */
 int64_t cpu_gemm_plan_side(const struct cpu_gemm_plan *plan);
 
+/* Sets what one thread takes, from common rates of its units and of memory, and how many threads
+ * pay, of a plan that reads `b_count` matrices B. */
+void cpu_gemm_plan_expect(struct cpu_gemm_plan *plan, double b_count);
+
 /* Bytes of workspace that a run with at most `threads` threads needs; may be 0. */
 int64_t cpu_gemm_workspace_size(const struct cpu_gemm_plan *plan, int threads);
 

@@ -324,4 +324,28 @@ TEST(test_wrong_offsets_stay_inside)
     }
 }
 
+/* The B of each group that may have rows is read, not one. */
+TEST(test_estimates_count_each_matrix)
+{
+    enum { ROWS = 8, SIDE = 128 };
+    const int64_t counts[] = {1, ROWS, 8 * ROWS};
+    struct cpu_gemm_groups groups[3];
+    for (int i = 0; i < 3; i++) {
+        const struct cpu_gemm_desc d = {.m = ROWS,
+                                        .n = SIDE,
+                                        .k = SIDE,
+                                        .lda = SIDE,
+                                        .ldb = SIDE,
+                                        .ldc = SIDE,
+                                        .batch = counts[i],
+                                        .stride_b = SIDE * SIDE};
+        assert_null(cpu_gemm_groups_make(&groups[i], &d, false, 3));
+    }
+    const double one = SIDE * SIDE * sizeof(float) / 20.0; /* ns */
+    assert_true(groups[0].plan.expected_ns >= one);
+    assert_true(groups[1].plan.expected_ns >= ROWS * one);
+    assert_true(groups[1].plan.max_threads > 1);
+    assert_true(groups[2].plan.expected_ns == groups[1].plan.expected_ns);
+}
+
 UNIT_MAIN(pools_make, pools_free)
