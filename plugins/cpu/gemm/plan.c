@@ -181,7 +181,9 @@ static int64_t plan_tiles_time(const struct cpu_gemm_plan *p)
     const struct cpu_gemm_desc *d = &p->desc;
     int64_t time = plan_tiles_multiply_time(p);
     if (d->transpose_b && d->n > 1) {
-        time += plan_transpose_time(p, d->k, d->n) + COPY_COST;
+        /* Copies of matrices beyond the second cache take twice as long. */
+        const bool is_far = d->n * d->k > cpu_cache_bytes(2) / p->size;
+        time += plan_transpose_time(p, d->k, d->n) * (is_far ? 2 : 1) + COPY_COST;
     } else if (d->type_b != cpu_gemm_sums_type(p)) {
         time += d->k * d->n / CONVERTED + COPY_COST;
     }

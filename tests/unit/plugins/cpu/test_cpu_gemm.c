@@ -130,6 +130,25 @@ TEST(test_routes)
     }
 }
 
+/* A transposed B beyond the second cache is not copied for some more rows than one in it. */
+TEST(test_far_matrices_are_read_in_place)
+{
+    struct cpu_gemm_desc d = {.m = 12,
+                              .n = 4096,
+                              .k = 4096,
+                              .transpose_b = true,
+                              .lda = 4096,
+                              .ldb = 4096,
+                              .ldc = 4096,
+                              .batch = 1};
+    for (int isa = CPU_GEMM_ISA_BASE; isa < CPU_GEMM_ISA_COUNT; isa = next_isa(isa)) {
+        struct cpu_gemm_plan plan;
+        d.isa = isa;
+        assert_null(cpu_gemm_plan_make(&plan, &d));
+        assert_int_equal(plan.route, CPU_GEMM_DOT);
+    }
+}
+
 #if defined(__x86_64__)
 /* bf16 numbers of both signs with biased exponents low to high - 1; every eighth is 0. */
 static void exponents_fill(struct guarded *g, int low, int high)
