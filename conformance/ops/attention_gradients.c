@@ -294,8 +294,8 @@ void cases_ops_attention_gradients(case_list *list)
         {HAL_TYPE_F16, MASK_CAUSAL, 1, 2, 40, 75, 64, 64, HAL_GEMM_FAST, ANY, 0},
         {HAL_TYPE_BF16, MASK_CAUSAL, 1, 1, 70, 70, 160, 64, HAL_GEMM_FAST, ANY, 0},
         {HAL_TYPE_F32, MASK_ADDED, 1, 2, 40, 37, 20, 12, HAL_GEMM_STRICT, KERNEL, 0},
-        {HAL_TYPE_F32, MASK_CAUSAL, 2, 3, 75, 130, 20, 12, HAL_GEMM_STRICT, BLOCKS, 1},
-        {HAL_TYPE_F16, MASK_ADDED, 2, 2, 75, 40, 20, 12, HAL_GEMM_STRICT, BLOCKS, 1},
+        {HAL_TYPE_F32, MASK_CAUSAL, 2, 4, 75, 130, 20, 12, HAL_GEMM_STRICT, BLOCKS, 1},
+        {HAL_TYPE_F16, MASK_ADDED, 2, 4, 75, 40, 20, 12, HAL_GEMM_STRICT, BLOCKS, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         case_add_member(list, &families, &cases[i]);

@@ -62,9 +62,9 @@ HAL_API hal_status ops_attention(ops_context *context, const ops_attention_optio
  * contiguous rows; those of shared keys and values are summed over the matrices that share them.
  * Scores are computed again: by one kernel for queries and one for keys (two for heads above 128),
  * with two numbers for each row as memory, or by blocks of rows, whose scores and weights are
- * stored for some rows at a time, and of narrow floats the sums of dk and dv. options.form selects
- * one, the library otherwise: blocks on processors, and where no kernel computes the call. The same
- * bits in each run. A mask has no gradient.
+ * stored for some rows at a time, and perhaps sums of dk and dv. options.form selects one, the
+ * library otherwise: blocks on processors, and where no kernel computes the call. The same bits in
+ * each run. A mask has no gradient.
  * With w the weights, g = dy v^T and s = w (g - sum(dy y)): dv = w^T dy, dq = scale s k,
  * dk = scale s^T q; w and s are rounded to the type of v before they are multiplied. In every
  * element the difference is at most that of these products by ops_gemm, of weights that differ by

@@ -5,16 +5,24 @@
 #include "score_blocks.h"
 
 #include <ops/gemm.h>
+#include <ops/index.h>
 #include <ops/pointwise.h>
 #include <ops/reduce.h>
 
 #include "tensor/allocation.h"
 #include "tensor/expression.h"
 
+/* Sums of that many queries at least, and of heads of that many elements at most, are transposed:
+ * products with few and long rows read the changes by rows, which others copy first. Longer heads
+ * amortise the copy. */
+#define LEAST_TURNED_QUERIES 256
+#define MOST_TURNED_HEAD 64
+
 typedef struct gradient_blocks {
     ops_attention_blocks blocks;
     ops_expression *change; /* w (g - delta), the epilogue of g */
-    ops_tensor dk, dv;      /* the results, or of narrow floats sums of several blocks */
+    ops_tensor dk, dv; /* the results, or other memory with their shapes: F32 for narrow floats,
+                             * or transposed */
 } gradient_blocks;
 
 /* Inputs of an epilogue: g, row, column and batch; then w and delta. */
@@ -43,15 +51,31 @@ static bool is_one_product(const gradient_blocks *g, const ops_tensor *result)
            result->shape[OPS_ATTENTION_BATCH] == all[OPS_ATTENTION_BATCH];
 }
 
-/* Memory for sums that are rounded at the end. */
+/* Whether sums have transposed matrices. */
+static bool suits_turned(const gradient_blocks *g, const ops_tensor *result)
+{
+    const int64_t *all = g->blocks.call->q.shape, *own = result->shape;
+    const int64_t sharing = all[OPS_ATTENTION_OUTER] / own[OPS_ATTENTION_OUTER] *
+                            (all[OPS_ATTENTION_BATCH] / own[OPS_ATTENTION_BATCH]);
+    return own[OPS_ATTENTION_COLUMN] > 0 && own[OPS_ATTENTION_COLUMN] <= MOST_TURNED_HEAD &&
+           own[OPS_ATTENTION_COLUMN] < own[OPS_ATTENTION_ROW] &&
+           all[OPS_ATTENTION_ROW] * sharing >= LEAST_TURNED_QUERIES;
+}
+
+/* Memory for sums that are rounded or transposed at the end. */
 static hal_status sums_make(const gradient_blocks *g, const ops_tensor *result, ops_tensor *sums)
 {
+    const bool is_turned = suits_turned(g, result);
     *sums = *result;
-    if (result->type == g->blocks.call->accumulator || is_one_product(g, result)) {
+    if (!is_turned && (result->type == g->blocks.call->accumulator || is_one_product(g, result))) {
         hal_buffer_retain(sums->buffer);
         return HAL_OK;
     }
     *sums = ops_row_major(result);
+    if (is_turned) {
+        sums->stride[OPS_ATTENTION_ROW] = 1;
+        sums->stride[OPS_ATTENTION_COLUMN] = sums->shape[OPS_ATTENTION_ROW];
+    }
     sums->offset = 0;
     sums->type = g->blocks.call->accumulator;
     sums->buffer = NULL;
@@ -63,7 +87,9 @@ static hal_status sums_make(const gradient_blocks *g, const ops_tensor *result, 
 static hal_status sums_round(const gradient_blocks *g, const ops_tensor *sums,
                              const ops_tensor *result)
 {
-    return sums->type == result->type ? HAL_OK : ops_cast(g->blocks.context, sums, result);
+    return sums->buffer == result->buffer ? HAL_OK
+           : sums->type == result->type   ? ops_copy(g->blocks.context, sums, result)
+                                          : ops_cast(g->blocks.context, sums, result);
 }
 
 /* Whether nothing was added to the sums of a block: the last rows come first. */
@@ -98,6 +124,20 @@ static bool rows_follow(const ops_tensor *x)
     return x->stride[0] == x->shape[1] * x->stride[1];
 }
 
+/* c = alpha a^T b + beta c, by the transposed product where c is transposed. */
+static hal_status product_add(const gradient_blocks *g, const ops_gemm_options *options,
+                              const ops_tensor *a, const ops_tensor *b, const ops_tensor *c)
+{
+    ops_tensor a_turned, c_turned;
+    if (c->stride[1] != 1 || c->stride[2] == 1) {
+        HAL_TRY(ops_tensor_transpose(a, 1, 2, &a_turned));
+        return ops_gemm(g->blocks.context, options, &a_turned, b, c);
+    }
+    HAL_TRY(ops_tensor_transpose(b, 1, 2, &a_turned));
+    HAL_TRY(ops_tensor_transpose(c, 1, 2, &c_turned));
+    return ops_gemm(g->blocks.context, options, &a_turned, a, &c_turned);
+}
+
 /* Adds alpha changes^T x: a batch, or where matrices share the sums one after the other. */
 static hal_status sums_add(const gradient_blocks *g, const ops_attention_block *at, double alpha,
                            const ops_tensor *changes, const ops_tensor *x, const ops_tensor *sums)
@@ -112,9 +152,7 @@ static hal_status sums_add(const gradient_blocks *g, const ops_attention_block *
     for (int64_t i = 0; i < (shares && !merges ? at->batch_count : 1); i++) {
         const ops_tensor a = merges ? rows_of(changes) : shares ? matrix_of(changes, i) : *changes;
         const ops_tensor b = merges ? rows_of(x) : shares ? matrix_of(x, i) : *x;
-        ops_tensor transposed;
-        HAL_TRY(ops_tensor_transpose(&a, 1, 2, &transposed));
-        HAL_TRY(ops_gemm(g->blocks.context, &options, &transposed, &b, &c));
+        HAL_TRY(product_add(g, &options, &a, &b, &c));
         options.beta = 1;
     }
     return HAL_OK;
