@@ -10,6 +10,7 @@
 #include "plugin/registry.h"
 #include "plugin/selection.h"
 
+#include <hal/memory_peaks.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -192,6 +193,25 @@ hal_status hal_device_get_memory(hal_device *device, hal_memory_statistics *stat
         return hal_null_argument("hal_device_get_memory", "statistics");
     }
     return hal_pool_statistics(device->pool, statistics);
+}
+
+hal_status hal_device_get_memory_peaks(hal_device *device, hal_memory_peaks *peaks)
+{
+    HAL_TRY(hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_get_memory_peaks"));
+    HAL_TRY(hal_device_check(device, "hal_device_get_memory_peaks"));
+    if (!peaks) {
+        return hal_null_argument("hal_device_get_memory_peaks", "peaks");
+    }
+    *peaks = hal_pool_peaks(device->pool);
+    return HAL_OK;
+}
+
+hal_status hal_device_reset_memory_peaks(hal_device *device)
+{
+    HAL_TRY(hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_reset_memory_peaks"));
+    HAL_TRY(hal_device_check(device, "hal_device_reset_memory_peaks"));
+    hal_pool_reset_peaks(device->pool);
+    return HAL_OK;
 }
 
 hal_status hal_device_trim(hal_device *device)

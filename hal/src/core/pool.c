@@ -31,6 +31,7 @@ struct hal_pool {
     uint64_t in_use_bytes;
     uint64_t in_use_count; /* above 0: the pool has a reference to the device */
     uint64_t pooled_bytes;
+    hal_memory_peaks peaks;
     uint64_t allocation_count;
     uint64_t reuse_count;
     uint64_t copied_bytes;      /* by queues that are closed */
@@ -150,6 +151,11 @@ static hal_memory *pool_find(hal_pool *pool, hal_memory_kind kind, uint64_t byte
 static void pool_count_block(hal_pool *pool, const hal_memory *memory)
 {
     pool->in_use_bytes += memory->bytes;
+    const uint64_t held = pool->in_use_bytes + pool->pooled_bytes;
+    pool->peaks.held_bytes = held > pool->peaks.held_bytes ? held : pool->peaks.held_bytes;
+    if (pool->in_use_bytes > pool->peaks.in_use_bytes) {
+        pool->peaks.in_use_bytes = pool->in_use_bytes;
+    }
     if (pool->in_use_count++ == 0) {
         hal_device_ref(pool->device);
     }
@@ -422,6 +428,21 @@ void hal_pool_remove_counter(hal_pool *pool, hal_copy_counter *counter)
     }
     *at = counter->next;
     pool->copied_bytes += atomic_load(&counter->bytes);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+hal_memory_peaks hal_pool_peaks(hal_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    const hal_memory_peaks peaks = pool->peaks;
+    pthread_mutex_unlock(&pool->lock);
+    return peaks;
+}
+
+void hal_pool_reset_peaks(hal_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->peaks = (hal_memory_peaks){pool->in_use_bytes, pool->in_use_bytes + pool->pooled_bytes};
     pthread_mutex_unlock(&pool->lock);
 }
 

@@ -6,6 +6,7 @@
 #include "fence_set.h"
 
 #include <hal/device.h>
+#include <hal/memory_peaks.h>
 #include <hal/plugin.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -81,6 +82,10 @@ void hal_pool_count_import(hal_pool *pool, int64_t bytes);
 /* Adds a queue's counter to the statistics, and removes it: its bytes still count. Threads: any. */
 void hal_pool_add_counter(hal_pool *pool, hal_copy_counter *counter);
 void hal_pool_remove_counter(hal_pool *pool, hal_copy_counter *counter);
+
+/* The peaks, and their reset to the present values. Threads: any. */
+hal_memory_peaks hal_pool_peaks(hal_pool *pool);
+void hal_pool_reset_peaks(hal_pool *pool);
 
 /* Threads: any. Errors: those of the plugin. */
 hal_status hal_pool_statistics(hal_pool *pool, hal_memory_statistics *statistics);

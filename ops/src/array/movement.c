@@ -47,15 +47,42 @@ static hal_status check_parts(ops_array *const *parts, uint32_t count, int32_t a
     return status;
 }
 
-/* Concatenates parts that one node takes, at most OPS_MAX_OPERANDS. */
+/* Concatenates any number of parts. Neighbours are joined first where there are more than a node
+ * takes, as few as leave OPS_MAX_OPERANDS, because those are copied twice. */
 static ops_array *concatenate_parts(ops_array *const *parts, uint32_t count, uint32_t axis)
 {
+    ops_array *operands[OPS_MAX_OPERANDS], *joined[OPS_MAX_OPERANDS] = {0};
+    uint32_t longest = 1, operand_count = 0;
+    while (longest < (count - 1) / OPS_MAX_OPERANDS + 1) {
+        longest *= OPS_MAX_OPERANDS;
+    }
+    bool is_whole = true;
+    for (uint32_t i = 0; i < count && is_whole; operand_count++) {
+        const uint32_t left = OPS_MAX_OPERANDS - operand_count;
+        const uint32_t excess = count - i > left ? count - i - left : 0;
+        const uint32_t length = excess < longest ? excess + 1 : longest;
+        if (length > 1) {
+            joined[operand_count] = concatenate_parts(parts + i, length, axis);
+            is_whole = joined[operand_count] != NULL;
+        }
+        operands[operand_count] = length > 1 ? joined[operand_count] : parts[i];
+        i += length;
+    }
     ops_result result;
-    ops_result_like(parts[0], &result);
-    return check_parts(parts, count, (int32_t)axis, &result)
-               ? NULL
-               : ops_defer("ops_array_concatenate", OPS_OPERATION_CONCATENATE, 0, parts, count,
-                           &result);
+    ops_array *whole = NULL;
+    if (is_whole) {
+        ops_result_like(operands[0], &result);
+        is_whole = check_parts(operands, operand_count, (int32_t)axis, &result) == HAL_OK;
+        whole = is_whole ? ops_defer("ops_array_concatenate", OPS_OPERATION_CONCATENATE, 0,
+                                     operands, operand_count, &result)
+                         : NULL;
+    }
+    for (uint32_t i = 0; i < operand_count; i++) {
+        if (joined[i]) {
+            ops_node_release(joined[i]);
+        }
+    }
+    return whole;
 }
 
 ops_array *ops_array_gather(int32_t axis, ops_array *x, ops_array *indices)
@@ -164,22 +191,7 @@ ops_array *ops_array_concatenate(int32_t axis, ops_array *const *parts, uint32_t
     if (check_parts(parts, part_count, axis, &result)) {
         return NULL;
     }
-    if (part_count <= OPS_MAX_OPERANDS) {
-        return concatenate_parts(parts, part_count, result.axis);
-    }
-    /* Further parts in turn: what there is becomes the first part of the next node. */
-    ops_array *joined = concatenate_parts(parts, OPS_MAX_OPERANDS, result.axis);
-    for (uint32_t i = OPS_MAX_OPERANDS; joined && i < part_count;) {
-        ops_array *next[OPS_MAX_OPERANDS] = {joined};
-        uint32_t count = 1;
-        while (count < OPS_MAX_OPERANDS && i < part_count) {
-            next[count++] = parts[i++];
-        }
-        ops_array *longer = concatenate_parts(next, count, result.axis);
-        ops_node_release(joined);
-        joined = longer;
-    }
-    return joined;
+    return concatenate_parts(parts, part_count, result.axis);
 }
 
 ops_array *ops_array_one_hot(hal_type type, int64_t count, ops_array *indices)

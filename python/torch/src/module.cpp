@@ -1,4 +1,5 @@
 // What the Python module asks for: torch.ops.halyard.
+#include <hal/memory_peaks.h>
 #include <torch/library.h>
 
 #include "fallback.h"
@@ -25,10 +26,19 @@ std::vector<int64_t> memory(int64_t device)
 {
     Lock lock;
     hal_memory_statistics bytes;
+    hal_memory_peaks peaks;
     check(hal_device_get_memory(device_at(device).device, &bytes));
+    check(hal_device_get_memory_peaks(device_at(device).device, &peaks));
     return {(int64_t)bytes.total_bytes,      (int64_t)bytes.free_bytes,
             (int64_t)bytes.in_use_bytes,     (int64_t)bytes.pooled_bytes,
-            (int64_t)bytes.allocation_count, (int64_t)bytes.copied_bytes};
+            (int64_t)bytes.allocation_count, (int64_t)bytes.copied_bytes,
+            (int64_t)peaks.in_use_bytes,     (int64_t)peaks.held_bytes};
+}
+
+void reset_peaks(int64_t device)
+{
+    Lock lock;
+    check(hal_device_reset_memory_peaks(device_at(device).device));
 }
 
 void empty_cache(int64_t device)
@@ -92,6 +102,7 @@ TORCH_LIBRARY(halyard, library)
     library.def("flush(int device) -> ()", flush);
     library.def("statistics(int device) -> int[]", statistics);
     library.def("memory(int device) -> int[]", memory);
+    library.def("reset_peaks(int device) -> ()", reset_peaks);
     library.def("empty_cache(int device) -> ()", empty_cache);
     library.def("fallbacks(bool reset) -> Dict(str, int)", fallbacks);
     library.def("manual_seed(int device, int seed) -> ()", manual_seed);

@@ -111,8 +111,9 @@ def flush(device=None) -> None:
 
 def memory_stats(device=None) -> dict:
     """Bytes: of the device, free, held by live tensors and deferred work, kept for reuse, and copied
-    between host and device since it was opened."""
-    names = ("total_bytes", "free_bytes", "allocated_bytes", "pooled_bytes", "allocations", "copied_bytes")
+    between host and device since it was opened; peaks since reset_peak_memory_stats()."""
+    names = ("total_bytes", "free_bytes", "allocated_bytes", "pooled_bytes", "allocations", "copied_bytes",
+             "peak_allocated_bytes", "peak_reserved_bytes")
     statistics = dict(zip(names, _ops.memory(_index(device))))
     statistics["reserved_bytes"] = statistics["allocated_bytes"] + statistics["pooled_bytes"]
     return statistics
@@ -124,6 +125,18 @@ def memory_allocated(device=None) -> int:
 
 def memory_reserved(device=None) -> int:
     return memory_stats(device)["reserved_bytes"]
+
+
+def max_memory_allocated(device=None) -> int:
+    return memory_stats(device)["peak_allocated_bytes"]
+
+
+def max_memory_reserved(device=None) -> int:
+    return memory_stats(device)["peak_reserved_bytes"]
+
+
+def reset_peak_memory_stats(device=None) -> None:
+    _ops.reset_peaks(_index(device))
 
 
 def mem_get_info(device=None) -> tuple:

@@ -1,6 +1,7 @@
 /* The pool: classes, reuse in order of points, out of memory, statistics. */
 #include "mock_device.h"
 
+#include <hal/memory_peaks.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -8,6 +9,13 @@ static hal_memory_statistics memory_now(void)
 {
     hal_memory_statistics now;
     assert_ok(hal_device_get_memory(device, &now));
+    return now;
+}
+
+static hal_memory_peaks peaks_now(void)
+{
+    hal_memory_peaks now;
+    assert_ok(hal_device_get_memory_peaks(device, &now));
     return now;
 }
 
@@ -37,6 +45,25 @@ TEST_WITH(released_memory_comes_back_without_the_driver, reset, NULL)
     assert_int_equal(memory_now().in_use_bytes, 0);
     assert_int_equal(memory_now().pooled_bytes, 4 << 20);
     assert_true(memory_now().reuse_count >= 1000);
+}
+
+TEST_WITH(peaks_are_counted_from_their_reset, reset, NULL)
+{
+    hal_buffer *first = mock_buffer(device, 8u << 20), *second = mock_buffer(device, 4u << 20);
+    hal_buffer_release(first);
+    assert_ok(hal_device_reset_memory_peaks(device));
+    assert_int_equal(peaks_now().in_use_bytes, 4u << 20);
+    assert_int_equal(peaks_now().held_bytes, 12u << 20);
+    first = mock_buffer(device, 8u << 20); /* from the pool */
+    assert_int_equal(peaks_now().in_use_bytes, 12u << 20);
+    assert_int_equal(peaks_now().held_bytes, 12u << 20);
+    hal_buffer_release(second);
+    second = mock_buffer(device, 1u << 20);
+    hal_buffer_release(second);
+    hal_buffer_release(first);
+    hal_device_trim(device);
+    assert_int_equal(peaks_now().in_use_bytes, 12u << 20);
+    assert_int_equal(peaks_now().held_bytes, 13u << 20);
 }
 
 TEST_WITH(the_best_fit_is_taken, reset, NULL)

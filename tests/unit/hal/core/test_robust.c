@@ -2,6 +2,7 @@
  * is touched. Fork, and destroying nothing. */
 #include "mock_device.h"
 
+#include <hal/memory_peaks.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,6 +59,7 @@ DEVICE_TEST(null_handles_are_named)
     hal_queue *made_queue = (hal_queue *)1;
     hal_kernel *made_kernel = (hal_kernel *)1;
     hal_memory_statistics now;
+    hal_memory_peaks peaks;
     hal_graph *graph;
     void *pointer;
     const uint32_t grid[3] = {1, 1, 1};
@@ -66,6 +68,9 @@ DEVICE_TEST(null_handles_are_named)
     null_is_named(hal_device_get_memory(NULL, &now), "device");
     null_is_named(hal_device_get_memory(device, NULL), "statistics");
     null_is_named(hal_device_trim(NULL), "device");
+    null_is_named(hal_device_reset_memory_peaks(NULL), "device");
+    null_is_named(hal_device_get_memory_peaks(NULL, &peaks), "device");
+    null_is_named(hal_device_get_memory_peaks(device, NULL), "peaks");
     null_is_named(hal_buffer_create(NULL, 0, 4, &made_buffer), "device");
     assert_null(made_buffer);
     null_is_named(hal_buffer_create(device, 0, 4, NULL), "buffer");
