@@ -1,5 +1,7 @@
 #include "call.h"
 
+#include "gradient_check.h"
+
 #include <map>
 
 #include <ATen/ExpandUtils.h>
@@ -182,8 +184,11 @@ struct Kernel final : c10::OperatorKernel {
     Formula formula;
     Types types;
     Form form;
+    ShapeRule shape_rule; // or null
 
-    Kernel(const Operator &row, Form form_) : formula(row.formula), types(row.types), form(form_)
+    Kernel(const Operator &row, const c10::FunctionSchema &schema)
+        : formula(row.formula), types(row.types), form(form_of(schema)),
+          shape_rule(shape_rule_of(schema.name()))
     {
     }
 
@@ -197,10 +202,14 @@ struct Kernel final : c10::OperatorKernel {
         return array ? tensor_of(std::move(array), device) : Tensor();
     }
 
-    c10::SmallVector<Tensor, 3> compute(torch::jit::Stack &stack) const
+    c10::SmallVector<Tensor, 3> compute(const c10::OperatorHandle &op,
+                                        torch::jit::Stack &stack) const
     {
         Lock lock;
         const Call call(stack, form.argument_count, types);
+        if (shape_rule) {
+            shape_rule(Operands(call, op.schema()));
+        }
         Results results = formula(call);
         c10::SmallVector<Tensor, 3> tensors;
         for (size_t i = 0; i < results.size(); i++) {
@@ -219,7 +228,7 @@ struct Kernel final : c10::OperatorKernel {
     {
         std::string reason;
         try {
-            c10::SmallVector<Tensor, 3> tensors = compute(*stack);
+            c10::SmallVector<Tensor, 3> tensors = compute(op, *stack);
             torch::jit::drop(*stack, form.argument_count);
             for (Tensor &tensor : tensors) {
                 stack->emplace_back(std::move(tensor));
@@ -253,7 +262,7 @@ void add_form(torch::Library &library, const Operator &row, const std::string &n
     if (!op) {
         return;
     }
-    auto kernel = std::make_unique<Kernel>(row, form_of(op->schema()));
+    auto kernel = std::make_unique<Kernel>(row, op->schema());
     if (is_hot(name)) {
         slow_paths().emplace(name,
                              SlowPath{*op, c10::BoxedKernel::makeFromFunctor(std::move(kernel))});

@@ -319,7 +319,7 @@ Results mse_loss(const Call &c)
 Results mse_loss_backward(const Call &c) // g, x, target, reduction
 {
     const Array x = c[1], difference = x - c[2];
-    return {spread_gradient(c[0], difference, c.integer(3)) * 2 * difference};
+    return {spread_gradient(c[0], x, c.integer(3)) * 2 * difference};
 }
 
 Results smooth_l1_loss(const Call &c,
@@ -340,7 +340,7 @@ Results smooth_l1_loss_backward(const Call &c,
                                 bool is_huber) // g, x, target, reduction, beta
 {
     const double beta = c.value(4).toDouble();
-    const Array d = c[1] - c[2], g = spread_gradient(c[0], d, c.integer(3));
+    const Array d = c[1] - c[2], g = spread_gradient(c[0], c[1], c.integer(3));
     const Array sign = unary(OPS_SIGN, d);
     if (beta == 0) {
         return {is_huber ? g * d * 0 : g * sign};

@@ -128,6 +128,24 @@ Forward attention(const Tensor &q, const Tensor &k, const Tensor &v,
     return {tensor_ordered_as(y, q), none, none, none, q.size(-2), k.size(-2), none, none, none};
 }
 
+// Of shapes that the forward pass has accepted, and its result's.
+void check_attention(const Tensor &g, const Tensor &q, const Tensor &k, const Tensor &v)
+{
+    const auto leading = [](const Tensor &x) { return x.sizes().slice(0, (size_t)x.dim() - 2); };
+    const bool fits = q.dim() > 2 && k.dim() == q.dim() && v.dim() == q.dim() &&
+                      leading(k) == leading(q) && leading(v) == leading(q) &&
+                      k.size(-1) == q.size(-1) && v.size(-2) == k.size(-2);
+    TORCH_CHECK(fits,
+                "attention_backward: expected query [..., rows, width], key [..., columns, "
+                "width] and value [..., columns, result], got ",
+                q.sizes(), ", ", k.sizes(), " and ", v.sizes());
+    at::DimVector shape(q.sizes());
+    shape.back() = v.size(-1);
+    TORCH_CHECK(g.sizes() == at::IntArrayRef(shape),
+                "attention_backward: grad_out: expected shape ", at::IntArrayRef(shape), ", got ",
+                g.sizes());
+}
+
 using Gradients = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 
 Gradients attention_backward(const Tensor &g, const Tensor &q, const Tensor &k, const Tensor &v,
@@ -137,6 +155,7 @@ Gradients attention_backward(const Tensor &g, const Tensor &q, const Tensor &k, 
                              std::optional<double> scale)
 {
     Lock lock;
+    check_attention(g, q, k, v);
     const double factor = scale_of(q, scale);
     const hal_type type = type_of(q.scalar_type());
     const bool widens =

@@ -100,7 +100,12 @@ Results prelu(const Call &c)
 Results prelu_backward(const Call &c) // g, x, weight
 {
     const Array g = c[0], x = c[1], is_positive = greater(x, 0);
-    return {where(is_positive, g, g * c[2]), where(is_positive, 0.0, g * x)};
+    const Array slope = where(is_positive, g, g * c[2]);
+    at::DimVector shape; // of both, also where the weight has more axes
+    for (int64_t i = 0; i < slope.rank(); i++) {
+        shape.push_back(slope.length(i));
+    }
+    return {slope, broadcast(where(is_positive, 0.0, g * x), shape)};
 }
 
 // ---- Sums ----
