@@ -42,11 +42,11 @@ def measure(device, name, steps):
     """Pairs of megabytes for each step: used and kept."""
     torch.manual_seed(1)
     torch.backends.cudnn.allow_tf32 = False
+    if device.startswith("halyard"):
+        import torch_halyard  # noqa: F401
     device = torch.device(device)
     if device.type == "cpu":
         return measure_processor(name, steps)
-    if device.type == "halyard":
-        import torch_halyard  # noqa: F401
     backend, peaks = getattr(torch, device.type), []
     step = CASES[name](device)
     for _ in range(steps):
