@@ -3,11 +3,15 @@
 
     hal-bench quantised --device cuda --json ours.json
     python3 bench/peers/pytorch/quantised.py --rows ours.json --json torch.json
+    hal-bench quantised --device cpu --threads 1 --thread-time --json ours.json
+    python3 bench/peers/pytorch/quantised.py --rows ours.json --device cpu
 
 Prints, for each row, PyTorch's time over ours: _weight_int8pack_mm for int8, _weight_int4pack_mm for
 int4 with groups, _scaled_mm for fp8, and mm of bf16 for all. Weights change from call to call within
 a CUDA graph until they exceed what caches hold, as in hal-bench. A call that PyTorch does not have
-on the device is named with its reason.
+on the device is named with its reason. With --device cpu the peers are _weight_int8pack_mm,
+_weight_int4pack_mm_for_cpu and the decoding of int8 weights before mm, of f32 and bf16, by one
+thread's processor time; the least of some calls, as of the rows' min_us.
 """
 import argparse
 import json
@@ -76,13 +80,60 @@ def measure(kind, m, n, k, group):
     return statistics.median(times)
 
 
+def make_cpu(kind, n, k, group):
+    """A product by weights, of a type of A."""
+    kind, type_ = kind.split("_")[0], torch.bfloat16 if kind.endswith("_bf16") else torch.float32
+    if kind == "int4":
+        codes = torch.randint(0, 16, (n, k), dtype=torch.int32)
+        packed = torch._convert_weight_to_int4pack_for_cpu(codes, 1)
+        scales = torch.rand(k // (group or 128), n, 2).to(type_)
+        return type_, lambda x: torch._weight_int4pack_mm_for_cpu(x, packed, group or 128, scales)
+    w = torch.randint(-128, 128, (n, k), dtype=torch.int8)
+    scales = torch.rand(n).to(type_)
+    if kind == "int8":
+        return type_, lambda x: torch._weight_int8pack_mm(x, w, scales)
+    return type_, lambda x: torch.mm(x, (w.to(type_) * scales[:, None]).t())
+
+
+def measure_cpu(kind, m, n, k, group):
+    """Least microseconds of a product by one thread."""
+    type_, call = make_cpu(kind, n, k, group)
+    x, times = torch.rand(m, k).to(type_), []
+    call(x)
+    for _ in range(5):
+        begin = time.process_time()
+        call(x)
+        times.append((time.process_time() - begin) * 1e6)
+    return min(times)
+
+
+CPU_PEERS = {"int8": ("int8_f32", "int8_bf16", "copy_f32"), "int4": ("int4_f32", "int4_bf16")}
+
+
+def print_cpu(rows):
+    """The peers of each row on processors."""
+    torch.set_num_threads(1)
+    for row in rows:
+        name, shape = row["case"], (row["m"], row["n"], row["k"])
+        group = int(name.split("/")[1].split(" ")[0]) if "/" in name else 0
+        line = f"{name}: ours {row['min_us']:.0f} us"
+        for kind in CPU_PEERS.get(name.split("/")[0].split(" ")[0], ()):
+            us = measure_cpu(kind, *shape, group)
+            line += f"; torch {kind} {us:.0f} us: {us / row['min_us']:.2f}"
+        print(line, flush=True)
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--rows", required=True, help="what hal-bench quantised --json wrote")
     parser.add_argument("--json", help="file to write")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     options = parser.parse_args()
     with open(options.rows, encoding="utf-8") as file:
         rows = json.load(file)["rows"]
+    if options.device == "cpu":
+        return print_cpu(rows)
     result, seen = [], {}
     for row in rows:
         name = row["case"]
