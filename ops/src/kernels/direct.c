@@ -3,7 +3,9 @@
  * neighbours in memory, it is copied from where they are. */
 #include "direct.h"
 
+#include "direct_any.h"
 #include "direct_estimate.h"
+#include "direct_kernel.h"
 #include "direct_phase.h"
 #include "functions.h"
 #include "tensor/allocation.h"
@@ -63,45 +65,56 @@ static void key_window(const direct_call *call, const ops_direct_phase *p, ops_d
 {
     const ops_planes *planes = &call->planes;
     const bool has_taps = ops_direct_has_taps(p, k->rank), is_copied = call->image.buffer != NULL;
-    k->channels = has_taps ? (uint32_t)call->lengths.inputs : 1;
     for (uint32_t i = 0; i < k->rank; i++) {
         const int64_t pitch = is_copied ? ops_planes_pitch(planes, i) : call->x.stride[i + 2];
-        k->window[i] = has_taps ? (int32_t)p->taps[i] : 0;
-        k->position[i] = has_taps ? (int32_t)(p->position[i] + planes->before[i]) : 0;
-        k->apart[i] = (int32_t)p->apart[i];
-        k->stride[i] = (int32_t)p->stride[i];
-        k->step[i] = (int32_t)planes->step[i];
-        k->phase[i] = is_copied ? (int32_t)ops_planes_phase(planes, i) : 0;
-        k->pitch[i] = (int32_t)pitch;
-        k->w_step[i] = (int32_t)(call->w->stride[i + 3] * p->tap_step[i]);
+        k->axis[i] = (ops_direct_axis){
+            .taps = has_taps ? (int32_t)p->taps[i] : 0,
+            .position = has_taps ? (int32_t)(p->position[i] + planes->before[i]) : 0,
+            .apart = (int32_t)p->apart[i],
+            .stride = (int32_t)p->stride[i],
+            .step = (int32_t)planes->step[i],
+            .phase = is_copied ? (int32_t)ops_planes_phase(planes, i) : 0,
+            .pitch = (int32_t)pitch,
+            .w_step = (int32_t)(call->w->stride[i + 3] * p->tap_step[i])};
     }
     k->chunk = has_taps ? k->chunk : 0;
-    k->x_channel = (uint32_t)(is_copied ? planes->elements : call->x.stride[1]);
-    k->x_group = (uint32_t)call->lengths.inputs * k->x_channel;
-    k->x_image =
-        is_copied ? (uint32_t)call->form->groups * k->x_group : (uint32_t)call->x.stride[0];
-    k->x_depth = k->rank > 2 ? (uint32_t)k->pitch[0] : 0;
-    k->x_row = k->rank > 1 ? (uint32_t)k->pitch[ops_direct_line_axis(k->rank)] * k->lines : 0;
-    k->w_result = (int32_t)call->w->stride[1];
-    k->w_group = (uint32_t)call->w->stride[0];
-    k->w_block = (uint32_t)k->w_result * k->results;
-    k->w_channel = (uint32_t)call->w->stride[2];
+    k->number[OPS_DIRECT_CHANNELS] = has_taps ? (uint32_t)call->lengths.inputs : 1;
+}
+
+static void key_operands(const direct_call *call, ops_direct_key *k)
+{
+    const bool is_copied = call->image.buffer != NULL;
+    const uint32_t inputs = (uint32_t)call->lengths.inputs, last = k->rank - 1;
+    uint32_t *n = k->number;
+    n[OPS_DIRECT_X_CHANNEL] = (uint32_t)(is_copied ? call->planes.elements : call->x.stride[1]);
+    n[OPS_DIRECT_X_GROUP] = inputs * n[OPS_DIRECT_X_CHANNEL];
+    n[OPS_DIRECT_X_IMAGE] = is_copied ? (uint32_t)call->form->groups * n[OPS_DIRECT_X_GROUP]
+                                      : (uint32_t)call->x.stride[0];
+    n[OPS_DIRECT_X_DEPTH] = k->rank > 2 ? (uint32_t)k->axis[0].pitch : 0;
+    n[OPS_DIRECT_X_ROW] = last > 0 ? (uint32_t)k->axis[last - 1].pitch * k->lines : 0;
+    n[OPS_DIRECT_W_RESULT] = (uint32_t)call->w->stride[1];
+    n[OPS_DIRECT_W_GROUP] = (uint32_t)call->w->stride[0];
+    n[OPS_DIRECT_W_BLOCK] = n[OPS_DIRECT_W_RESULT] * k->results;
+    n[OPS_DIRECT_W_CHANNEL] = (uint32_t)call->w->stride[2];
 }
 
 static void key_results(const direct_call *call, const ops_direct_phase *p, ops_direct_key *k)
 {
     const int64_t *stride = call->y.stride + 2;
-    k->y_image = (uint32_t)call->y.stride[0];
-    k->y_result = (uint32_t)call->y.stride[1];
-    k->y_block = k->y_result * k->results;
-    k->y_group = k->y_result * (uint32_t)call->lengths.outputs;
-    k->y_column = (uint32_t)(stride[k->rank - 1] * p->step[k->rank - 1]);
-    k->y_line = k->rank > 1 ? (uint32_t)(stride[k->rank - 2] * p->step[k->rank - 2]) : 0;
-    k->y_depth = k->rank > 2 ? (uint32_t)(stride[0] * p->step[0]) : 0;
+    const uint32_t outputs = (uint32_t)call->lengths.outputs, rank = k->rank;
+    uint32_t *n = k->number;
+    n[OPS_DIRECT_Y_IMAGE] = (uint32_t)call->y.stride[0];
+    n[OPS_DIRECT_Y_RESULT] = (uint32_t)call->y.stride[1];
+    n[OPS_DIRECT_Y_BLOCK] = n[OPS_DIRECT_Y_RESULT] * k->results;
+    n[OPS_DIRECT_Y_GROUP] = n[OPS_DIRECT_Y_RESULT] * outputs;
+    n[OPS_DIRECT_Y_COLUMN] = (uint32_t)(stride[rank - 1] * p->step[rank - 1]);
+    n[OPS_DIRECT_Y_LINE] = rank > 1 ? (uint32_t)(stride[rank - 2] * p->step[rank - 2]) : 0;
+    n[OPS_DIRECT_Y_ROW] = n[OPS_DIRECT_Y_LINE] * k->lines;
+    n[OPS_DIRECT_Y_DEPTH] = rank > 2 ? (uint32_t)(stride[0] * p->step[0]) : 0;
     if (call->bias) {
-        k->bias_result = (uint32_t)call->bias->stride[0];
-        k->bias_block = k->bias_result * k->results;
-        k->bias_group = k->bias_result * (uint32_t)call->lengths.outputs;
+        n[OPS_DIRECT_BIAS_RESULT] = (uint32_t)call->bias->stride[0];
+        n[OPS_DIRECT_BIAS_BLOCK] = n[OPS_DIRECT_BIAS_RESULT] * k->results;
+        n[OPS_DIRECT_BIAS_GROUP] = n[OPS_DIRECT_BIAS_RESULT] * outputs;
     }
 }
 
@@ -132,8 +145,8 @@ static void scalars_put(const phase_user *u, const ops_direct_phase *p, int64_t 
     const ops_direct_key *k = &t->key;
     const int64_t image = u->piece->image, group = u->piece->group;
     int64_t at[OPS_DIRECT_TENSORS] = {0};
-    at[OPS_DIRECT_X] =
-        call->image.buffer ? -group * (int64_t)k->x_group : image * call->x.stride[0];
+    at[OPS_DIRECT_X] = call->image.buffer ? -group * (int64_t)k->number[OPS_DIRECT_X_GROUP]
+                                          : image * call->x.stride[0];
     at[OPS_DIRECT_W] = first * call->w->stride[1];
     at[OPS_DIRECT_Y] = first * call->y.stride[1] + image * call->y.stride[0];
     at[OPS_DIRECT_BIAS] = call->bias ? first * call->bias->stride[0] : 0;
@@ -150,9 +163,84 @@ static void scalars_put(const phase_user *u, const ops_direct_phase *p, int64_t 
     }
 }
 
-/* Records the results of `blocks` blocks of outputs from `first` on. */
-static hal_status record_blocks(const phase_user *u, const ops_direct_phase *p, int64_t first,
-                                uint32_t results, uint32_t blocks)
+/* Outputs of each group: `blocks` times `results`. */
+typedef struct output_range {
+    int64_t first;
+    uint32_t results, blocks;
+} output_range;
+
+static void task_key(const phase_user *u, const ops_direct_phase *p, uint32_t blocks,
+                     ops_direct_task *t)
+{
+    const direct_call *call = u->call;
+    ops_direct_key *k = &t->key;
+    key_window(call, p, k);
+    key_operands(call, k);
+    key_results(call, p, k);
+    k->number[OPS_DIRECT_BLOCKS] = blocks;
+    k->number[OPS_DIRECT_GROUPS] = (uint32_t)call->form->groups;
+    k->activation = call->form->activation;
+    k->has_bias = call->bias != NULL;
+    t->activation = call->activation;
+}
+
+static void task_append_key(const ops_direct_task *t, ops_cache_key *key)
+{
+    const uint32_t tensors = t->key.has_bias ? OPS_DIRECT_TENSORS : OPS_DIRECT_BIAS;
+    ops_cache_key_begin(key, OPS_FAMILY_DIRECT);
+    ops_cache_key_append(key, &t->key, sizeof t->key);
+    ops_bindings_key(&t->bindings, t->slots, tensors, key);
+}
+
+static void task_grid(const phase_user *u, const ops_direct_key *k, uint32_t grid[3])
+{
+    const uint32_t *n = k->number;
+    grid[0] = (uint32_t)ops_ceil_divide(n[OPS_DIRECT_COLUMNS], k->lanes);
+    grid[1] = (uint32_t)ops_ceil_divide(n[OPS_DIRECT_ROWS], k->rows);
+    grid[2] = (uint32_t)(u->piece->images * u->piece->groups) * n[OPS_DIRECT_BLOCKS] *
+              n[OPS_DIRECT_DEPTH];
+}
+
+/* Bytes that the general kernel is charged for: of elements of x that it loads. */
+static uint64_t charged_bytes(const phase_user *u, const ops_direct_phase *p, uint32_t blocks)
+{
+    const ops_tuning *tuning = u->call->context->tuning;
+    double loads =
+        (double)(u->piece->images * u->piece->groups) * blocks * (double)u->call->lengths.inputs;
+    for (uint32_t i = 0; i < u->call->form->rank; i++) {
+        loads *= (double)p->places[i] * (double)p->taps[i];
+    }
+    return (uint64_t)(loads * tuning->convolution.direct_general_ns *
+                      (double)tuning->compile.bytes_per_ns);
+}
+
+/* Records the kernel of the class for the outputs from `first` on. */
+static hal_status record_general(const phase_user *u, const ops_direct_phase *p, int64_t first,
+                                 ops_direct_task *t)
+{
+    const direct_call *call = u->call;
+    const ops_tensor *x = call->image.buffer ? &call->image : &call->x;
+    ops_direct_key *k = &t->key;
+    const uint32_t outputs = (uint32_t)(call->lengths.outputs - first);
+    ops_cache_key key;
+    ops_entry *entry;
+    ops_block block;
+    uint32_t grid[3];
+    memset(k, 0, sizeof *k); /* a part of the key */
+    ops_direct_shape_general(p, call->form->rank, outputs, k);
+    task_key(u, p, (uint32_t)ops_ceil_divide(outputs, k->results), t);
+    task_grid(u, k, grid);
+    scalars_put(u, p, first, x, t, &block);
+    ops_direct_generalise(k, outputs, &block);
+    task_append_key(t, &key);
+    HAL_TRY(ops_cache_get(call->context, &key, "convolution", ops_direct_emit, t, &entry));
+    return ops_dispatch(call->context, entry, grid, &t->bindings, &block);
+}
+
+/* Records some outputs by the kernel of the shape, or all from their first one on by that of its
+ * class. */
+static hal_status record_blocks(const phase_user *u, const ops_direct_phase *p,
+                                const output_range *range, bool *is_general)
 {
     const direct_call *call = u->call;
     const ops_tensor *x = call->image.buffer ? &call->image : &call->x;
@@ -160,25 +248,20 @@ static hal_status record_blocks(const phase_user *u, const ops_direct_phase *p, 
     ops_cache_key key;
     ops_entry *entry;
     ops_block block;
+    uint32_t grid[3];
     memset(&t, 0, sizeof t); /* a part of the key */
-    ops_direct_key *k = &t.key;
-    ops_direct_shape(p, call->form->rank, results, call->planes.step[0], k);
-    key_window(call, p, k);
-    key_results(call, p, k);
-    k->blocks = blocks;
-    k->groups = (uint32_t)call->form->groups;
-    k->activation = call->form->activation;
-    k->has_bias = call->bias != NULL;
-    t.activation = call->activation;
+    ops_direct_shape(p, call->form->rank, range->results, call->planes.step[0], &t.key);
+    task_key(u, p, range->blocks, &t);
     task_bind(u, x, &t);
-    ops_cache_key_begin(&key, OPS_FAMILY_DIRECT);
-    ops_cache_key_append(&key, k, sizeof *k);
-    ops_bindings_key(&t.bindings, t.slots, call->bias ? OPS_DIRECT_TENSORS : OPS_DIRECT_BIAS, &key);
-    HAL_TRY(ops_cache_get(call->context, &key, "convolution", ops_direct_emit, &t, &entry));
-    scalars_put(u, p, first, x, &t, &block);
-    const uint32_t grid[3] = {(uint32_t)ops_ceil_divide(k->columns, k->lanes),
-                              (uint32_t)ops_ceil_divide(k->row_count[0], k->rows),
-                              (uint32_t)(u->piece->images * u->piece->groups) * blocks * k->depth};
+    task_append_key(&t, &key);
+    HAL_TRY(ops_cache_get_special(call->context, &key, "convolution", ops_direct_emit, &t,
+                                  charged_bytes(u, p, range->blocks), &entry));
+    *is_general = !entry;
+    if (!entry) {
+        return record_general(u, p, range->first, &t);
+    }
+    task_grid(u, &t.key, grid);
+    scalars_put(u, p, range->first, x, &t, &block);
     return ops_dispatch(call->context, entry, grid, &t.bindings, &block);
 }
 
@@ -189,8 +272,11 @@ static hal_status record_phase(void *user, const ops_direct_phase *p)
     const uint32_t results =
         ops_direct_results(p, u->call->form->rank, outputs, u->call->planes.step[0]);
     const uint32_t blocks = (uint32_t)(outputs / results), rest = (uint32_t)(outputs % results);
-    HAL_TRY(record_blocks(u, p, 0, results, blocks));
-    return rest > 0 ? record_blocks(u, p, outputs - rest, rest, 1) : HAL_OK;
+    bool is_general;
+    HAL_TRY(record_blocks(u, p, &(output_range){0, results, blocks}, &is_general));
+    return rest > 0 && !is_general
+               ? record_blocks(u, p, &(output_range){outputs - rest, rest, 1}, &is_general)
+               : HAL_OK;
 }
 
 /* ---- Pieces ---- */

@@ -42,14 +42,14 @@ static hal_status cost_add(void *user, const ops_direct_phase *p)
         return HAL_OK;
     }
     ops_direct_shape(p, rank, results, c->step, &k);
-    double window = 1, parts = (double)(n->images * c->form->groups) * k.depth;
+    double window = 1, parts = (double)(n->images * c->form->groups) * k.number[OPS_DIRECT_DEPTH];
     for (uint32_t i = 0; i < rank; i++) {
         window *= (double)p->taps[i];
     }
     parts *= (double)n->outputs / results;
-    const double across = parts * (double)ops_ceil_divide(k.columns, k.lanes);
-    const double groups = across * (double)ops_ceil_divide(k.row_count[0], k.rows);
-    const double items = across * k.lanes / LANES * k.row_count[0] * (double)n->inputs;
+    const double across = parts * (double)ops_ceil_divide(k.number[OPS_DIRECT_COLUMNS], k.lanes);
+    const double groups = across * (double)ops_ceil_divide(k.number[OPS_DIRECT_ROWS], k.rows);
+    const double items = across * k.lanes / LANES * k.number[OPS_DIRECT_ROWS] * (double)n->inputs;
     c->loads += items * loads_of(p, rank, k.lines);
     c->sums += items * results * k.lines * window;
     c->groups += groups;

@@ -7,6 +7,9 @@
 
 enum { LANES = 16, MOST_LANES = 64, LONG_LANES = 256, LONG_LINE = 1024, GROUP_ITEMS = 512 };
 
+/* Elements of windows of several axes that general kernels have no loop for. */
+enum { UNROLLED_WINDOW = 9 };
+
 static int64_t common_divisor(int64_t a, int64_t b)
 {
     while (b != 0) {
@@ -194,22 +197,72 @@ uint32_t ops_direct_results(const ops_direct_phase *p, uint32_t rank, int64_t ou
     return blocks > 0 ? (uint32_t)((outputs + blocks - 1) / blocks) : 0;
 }
 
+/* The numbers of results and of rows, with the lines that are chosen. */
+static void places_set(const ops_direct_phase *p, ops_direct_key *k)
+{
+    const int64_t lines = k->rank > 1 ? p->places[ops_direct_line_axis(k->rank)] : 1;
+    k->number[OPS_DIRECT_COLUMNS] = (uint32_t)p->places[k->rank - 1];
+    k->number[OPS_DIRECT_DEPTH] = k->rank > 2 ? (uint32_t)p->places[0] : 1;
+    for (uint32_t t = 0; t < k->lines; t++) {
+        k->number[OPS_DIRECT_ROWS + t] = (uint32_t)((lines + k->lines - 1 - t) / k->lines);
+    }
+}
+
 void ops_direct_shape(const ops_direct_phase *p, uint32_t rank, uint32_t results, int64_t step,
                       ops_direct_key *k)
 {
-    const uint32_t axis = ops_direct_line_axis(rank);
-    const int64_t lines = rank > 1 ? p->places[axis] : 1;
     k->rank = rank;
     k->results = results;
     k->lines = lines_choose(rank, results, p);
     k->chunk = chunk_choose(p, rank, results, step);
-    k->columns = (uint32_t)p->places[rank - 1];
-    k->depth = rank > 2 ? (uint32_t)p->places[0] : 1;
+    places_set(p, k);
     k->lanes = lanes_choose(rank, p->places[rank - 1]);
-    for (uint32_t t = 0; t < k->lines; t++) {
-        k->row_count[t] = (uint32_t)((lines + k->lines - 1 - t) / k->lines);
+    k->rows = ops_even_share(k->number[OPS_DIRECT_ROWS], GROUP_ITEMS / k->lanes);
+}
+
+/* Of some widths the one with the least time of all groups or work-items of `count`, each of which
+ * has a time of its own. */
+static uint32_t width_choose(const uint32_t *widths, uint32_t widths_count, uint32_t own,
+                             int64_t count)
+{
+    uint32_t best = 0;
+    int64_t least = INT64_MAX;
+    for (uint32_t i = 0; i < widths_count; i++) {
+        const int64_t all = (count + widths[i] - 1) / widths[i] * (widths[i] + own);
+        best = all < least ? widths[i] : best;
+        least = all < least ? all : least;
     }
-    k->rows = ops_even_share(k->row_count[0], GROUP_ITEMS / k->lanes);
+    return best;
+}
+
+/* The first axis whose elements of the window the general kernel has no loop for: the last one, or
+ * all of small windows that are as long along each axis. */
+static uint32_t unrolled_choose(const ops_direct_phase *p, uint32_t rank)
+{
+    int64_t volume = p->taps[rank - 1];
+    uint32_t first = rank;
+    if (ops_direct_has_taps(p, rank) && volume <= OPS_DIRECT_TAPS) {
+        first = rank - 1;
+        while (first > 0 && p->taps[first - 1] == p->taps[rank - 1] &&
+               volume * p->taps[first - 1] <= UNROLLED_WINDOW) {
+            volume *= p->taps[--first];
+        }
+    }
+    return first;
+}
+
+void ops_direct_shape_general(const ops_direct_phase *p, uint32_t rank, uint32_t outputs,
+                              ops_direct_key *k)
+{
+    static const uint32_t results[] = {8, 4, 1}, rows[] = {16, 4}, lanes[] = {256, 64, 16};
+    k->rank = rank;
+    k->lines = 1;
+    k->is_general = 1;
+    k->results = width_choose(results, 3, 1, outputs);
+    k->unrolled = unrolled_choose(p, rank);
+    places_set(p, k);
+    k->lanes = rank > 1 ? LANES : width_choose(lanes, 3, 64, p->places[0]);
+    k->rows = rank > 1 ? width_choose(rows, 2, 4, k->number[OPS_DIRECT_ROWS]) : 1;
 }
 
 static void number_move(uint32_t axis, uint32_t rank, int64_t *numbers)

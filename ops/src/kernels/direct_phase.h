@@ -4,7 +4,7 @@
 #define OPS_SRC_KERNELS_DIRECT_PHASE_H
 
 #include "direct_form.h"
-#include "direct_kernel.h"
+#include "direct_task.h"
 #include "planes.h"
 
 /* The results of one phase, whose windows have the same elements: the first one along each axis,
@@ -48,6 +48,10 @@ uint32_t ops_direct_results(const ops_direct_phase *phase, uint32_t rank, int64_
 /* What a work-item and a group compute. */
 void ops_direct_shape(const ops_direct_phase *phase, uint32_t rank, uint32_t results, int64_t step,
                       ops_direct_key *key);
+
+/* The same in the general kernel of a class, for `outputs` results. */
+void ops_direct_shape_general(const ops_direct_phase *phase, uint32_t rank, uint32_t outputs,
+                              ops_direct_key *key);
 
 /* Groups of the kernel's third dimension for a group of channels, at most. */
 static inline int64_t ops_direct_grid(const ops_direct_form *form,

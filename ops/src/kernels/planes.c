@@ -4,6 +4,7 @@
 
 #include "tensor/bindings.h"
 #include "tensor/dispatch.h"
+#include "tensor/divisor.h"
 #include "tensor/indexing.h"
 #include "tensor/kernel_cache.h"
 
@@ -12,21 +13,43 @@
 #include <string.h>
 
 /* Most phases of a line that one kernel copies, and work-items of its groups. */
-enum { LINE_PHASES = 4, GROUP_ITEMS = 512, LANES = 16, MOST_LANES = 64 };
+enum {
+    LINE_PHASES = 4,
+    GROUP_ITEMS = 512,
+    LANES = 16,
+    MOST_LANES = 64,
+    FEW_ROWS = 4,
+    MANY_ROWS = 16
+};
 
-/* What a kernel is compiled for: distances, and for each phase of a line the elements before its
- * first one in x and in the planes, and their number. */
+/* Numbers of lines and distances; of a phase of a line the elements before its first one in x and
+ * in the planes, and how many they are. */
+enum {
+    DEPTH,
+    ROWS,
+    X_CHANNEL,
+    X_DEPTH,
+    X_ROW,
+    TO_CHANNEL,
+    TO_DEPTH,
+    TO_ROW,
+    X_FIRST,
+    TO_FIRST = X_FIRST + LINE_PHASES,
+    COUNT = TO_FIRST + LINE_PHASES,
+    NUMBERS = COUNT + LINE_PHASES
+};
+
+/* What a kernel is compiled for. In a general kernel the numbers are scalars. */
 OPS_KEY_STRUCTURES_BEGIN
 typedef struct planes_key {
-    uint32_t step, lanes, rows, depth; /* lanes and rows of a group */
-    uint32_t x_channel, x_depth, x_row, to_channel, to_depth, to_row;
-    uint32_t row_count;
-    uint32_t x_first[LINE_PHASES], to_first[LINE_PHASES], count[LINE_PHASES];
+    uint32_t step, lanes, rows; /* phases of a line; of a group */
+    uint32_t is_general;
+    uint32_t number[NUMBERS];
 } planes_key;
 OPS_KEY_STRUCTURES_END
 
 typedef struct planes_task {
-    planes_key key; /* first: what the kernel depends on */
+    planes_key key;
     ops_bindings bindings;
     uint8_t slots[2];
 } planes_task;
@@ -73,63 +96,99 @@ static phase_cells phase_of(const ops_planes *p, uint32_t axis, int64_t phase)
     return c;
 }
 
-static hal_ir_value product(hal_ir_builder *b, hal_ir_value x, uint32_t factor)
-{
-    return factor == 1 ? x : hal_ir_mul(b, x, hal_ir_u32(b, factor));
-}
-
-/* The parts of an index that all work-items of a group, and their rows, have. */
-static hal_ir_value emit_base(hal_ir_builder *b, const char *name, hal_ir_value channel,
-                              uint32_t of_channel, hal_ir_value depth, uint32_t of_depth,
-                              hal_ir_value row, uint32_t of_row)
+/* An index with what all work-items of a group, and their rows, have: `at` are a channel, a depth
+ * and a row, `numbers` their distances. */
+static hal_ir_value emit_base(hal_ir_builder *b, const char *name, const hal_ir_value at[3],
+                              const hal_ir_value *numbers)
 {
     hal_ir_value base = hal_ir_scalar_value(b, name, HAL_TYPE_U32);
-    base = hal_ir_add(b, base, product(b, channel, of_channel));
-    base = hal_ir_add(b, base, product(b, depth, of_depth));
-    return hal_ir_add(b, base, product(b, row, of_row));
+    for (uint32_t i = 0; i < 3; i++) {
+        base = hal_ir_add(b, base, hal_ir_mul(b, at[i], numbers[i]));
+    }
+    return base;
+}
+
+/* Numbers and, from the group, the channel and the depth. */
+static void emit_numbers(hal_ir_builder *b, const planes_key *k, hal_ir_value number[NUMBERS],
+                         hal_ir_value at[3])
+{
+    at[1] = hal_ir_id(b, HAL_IR_GROUP_ID, 2);
+    if (k->is_general) {
+        const ops_divisor by_depth = ops_divisor_declare(b, 0);
+        for (uint32_t i = 0; i < NUMBERS; i++) {
+            number[i] = ops_scalar(b, "number", i, 0, HAL_TYPE_U32);
+        }
+        at[0] = ops_divisor_quotient(b, &by_depth, at[1]);
+        at[1] = hal_ir_sub(b, at[1], hal_ir_mul(b, at[0], number[DEPTH]));
+    } else {
+        for (uint32_t i = 0; i < NUMBERS; i++) {
+            number[i] = hal_ir_u32(b, k->number[i]);
+        }
+        at[0] = ops_divide_by_constant(b, k->number[DEPTH], &at[1]);
+    }
 }
 
 static void emit_planes(hal_ir_builder *b, const void *user)
 {
     const planes_task *t = user;
     const planes_key *k = &t->key;
+    hal_ir_value number[NUMBERS], at[3], x_index[LINE_PHASES];
     ops_declare_bindings(b, &t->bindings);
     hal_ir_group_size(b, k->lanes, k->rows, 1);
-    const hal_ir_value column = hal_ir_global_id(b, 0), row = hal_ir_global_id(b, 1);
-    hal_ir_value depth = hal_ir_id(b, HAL_IR_GROUP_ID, 2);
-    const hal_ir_value channel = ops_divide_by_constant(b, k->depth, &depth);
-    const hal_ir_value x =
-        emit_base(b, "x", channel, k->x_channel, depth, k->x_depth, row, k->x_row);
-    const hal_ir_value to =
-        emit_base(b, "to", channel, k->to_channel, depth, k->to_depth, row, k->to_row);
-    const hal_ir_value in_rows = hal_ir_lt(b, row, hal_ir_u32(b, k->row_count));
+    const hal_ir_value column = hal_ir_global_id(b, 0);
+    emit_numbers(b, k, number, at);
+    at[2] = hal_ir_global_id(b, 1);
+    const hal_ir_value in_rows = hal_ir_lt(b, at[2], number[ROWS]);
+    const hal_ir_value x = emit_base(b, "x", at, number + X_CHANNEL);
+    const hal_ir_value to = hal_ir_add(b, emit_base(b, "to", at, number + TO_CHANNEL), column);
+    const hal_ir_value in_line =
+        hal_ir_add(b, x, k->step == 1 ? column : hal_ir_mul(b, column, hal_ir_u32(b, k->step)));
     for (uint32_t i = 0; i < k->step; i++) {
-        if (k->count[i] == 0) {
-            continue;
-        }
-        const hal_ir_value inside =
-            hal_ir_and(b, hal_ir_lt(b, column, hal_ir_u32(b, k->count[i])), in_rows);
-        const hal_ir_value element =
-            hal_ir_load_wide(b, t->slots[0], hal_ir_add(b, x, product(b, column, k->step)),
-                             (int32_t)k->x_first[i], 1, inside);
-        hal_ir_store_wide(b, t->slots[1], hal_ir_add(b, to, column), (int32_t)k->to_first[i],
-                          inside, element);
+        x_index[i] = hal_ir_add(b, in_line, number[X_FIRST + i]);
+    }
+    for (uint32_t i = 0; i < k->step; i++) {
+        const hal_ir_value inside = hal_ir_and(b, hal_ir_lt(b, column, number[COUNT + i]), in_rows);
+        const hal_ir_value element = hal_ir_load_wide(b, t->slots[0], x_index[i], 0, 1, inside);
+        hal_ir_store_wide(b, t->slots[1], hal_ir_add(b, to, number[TO_FIRST + i]), 0, inside,
+                          element);
     }
 }
 
-/* Lanes of a line of which few are idle, and rows of an even share. */
+/* Lanes of a line of which few are idle, and rows: an even share, or of a general kernel one of few
+ * numbers. */
 static void group_choose(const ops_context *context, int64_t columns, planes_key *k)
 {
     const uint32_t most = context->info->max_group_items < GROUP_ITEMS
                               ? context->info->max_group_items
                               : (uint32_t)GROUP_ITEMS;
+    const uint32_t rows = k->number[ROWS];
     uint64_t least = UINT64_MAX;
     for (uint32_t lanes = MOST_LANES; lanes >= LANES; lanes /= 2) {
         const uint64_t all = ops_ceil_divide((uint64_t)columns, lanes) * lanes;
         k->lanes = all < least ? lanes : k->lanes;
         least = all < least ? all : least;
     }
-    k->rows = ops_even_share(k->row_count, most / k->lanes);
+    k->rows = !k->is_general    ? ops_even_share(rows, most / k->lanes)
+              : rows > FEW_ROWS ? MANY_ROWS
+                                : FEW_ROWS;
+}
+
+static void task_append_key(const planes_task *t, ops_cache_key *key)
+{
+    ops_cache_key_begin(key, OPS_FAMILY_PLANES);
+    ops_cache_key_append(key, &t->key, sizeof t->key);
+    ops_bindings_key(&t->bindings, t->slots, 2, key);
+}
+
+/* Makes a task general: its numbers become scalars. */
+static void task_generalise(planes_task *t, ops_block *block)
+{
+    planes_key *k = &t->key;
+    ops_divisor_put(k->number[DEPTH], block);
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        ops_put_u32(block, k->number[i]);
+    }
+    memset(k->number, 0, sizeof k->number);
 }
 
 /* Records the kernel of the lines of one phase of the other axes: x and `to` begin at their first
@@ -138,20 +197,28 @@ static hal_status record_lines(ops_context *context, planes_task *t, const ops_t
                                const ops_tensor *to, int64_t channels, int64_t columns)
 {
     planes_key *k = &t->key;
+    const uint32_t rows = k->number[ROWS], depth = k->number[DEPTH];
+    const uint64_t elements = (uint64_t)(channels * columns) * rows * depth * k->step;
     ops_cache_key key;
     ops_entry *entry;
     ops_block block;
-    group_choose(context, columns, k);
-    ops_cache_key_begin(&key, OPS_FAMILY_PLANES);
-    ops_cache_key_append(&key, k, sizeof *k);
-    ops_bindings_key(&t->bindings, t->slots, 2, &key);
-    HAL_TRY(ops_cache_get(context, &key, "planes", emit_planes, t, &entry));
     ops_block_begin(&block);
+    group_choose(context, columns, k);
+    task_append_key(t, &key);
+    HAL_TRY(ops_cache_get_special(context, &key, "planes", emit_planes, t,
+                                  elements * context->tuning->elementwise.general_lanes_bytes,
+                                  &entry));
+    if (!entry) {
+        k->is_general = 1;
+        group_choose(context, columns, k);
+        task_generalise(t, &block);
+        task_append_key(t, &key);
+        HAL_TRY(ops_cache_get(context, &key, "planes", emit_planes, t, &entry));
+    }
     ops_put_u32(&block, (uint32_t)ops_base(&t->bindings, t->slots[0], x));
     ops_put_u32(&block, (uint32_t)ops_base(&t->bindings, t->slots[1], to));
     const uint32_t grid[3] = {(uint32_t)ops_ceil_divide((uint64_t)columns, k->lanes),
-                              (uint32_t)ops_ceil_divide(k->row_count, k->rows),
-                              (uint32_t)(channels * k->depth)};
+                              (uint32_t)ops_ceil_divide(rows, k->rows), (uint32_t)channels * depth};
     return ops_dispatch(context, entry, grid, &t->bindings, &block);
 }
 
@@ -163,37 +230,37 @@ static hal_status copy_lines(ops_context *context, const ops_planes *p, const in
     planes_task t;
     ops_tensor from = *x, target = *to;
     memset(&t, 0, sizeof t); /* a part of the key */
-    planes_key *k = &t.key;
+    uint32_t *n = t.key.number;
     int64_t columns = 0, channels = x->shape[0];
-    k->step = (uint32_t)p->step[last];
-    k->x_channel = (uint32_t)x->stride[0];
-    k->to_channel = (uint32_t)p->elements;
-    k->depth = 1;
-    k->row_count = 1;
+    t.key.step = (uint32_t)p->step[last];
+    n[X_CHANNEL] = (uint32_t)x->stride[0];
+    n[TO_CHANNEL] = (uint32_t)p->elements;
+    n[DEPTH] = 1;
+    n[ROWS] = 1;
     for (uint32_t i = 0; i < last; i++) {
         const phase_cells c = phase_of(p, i, phase[i]);
         const int64_t x_step = x->stride[i + 1] * p->step[i], to_step = ops_planes_pitch(p, i);
         from.offset += c.at * x->stride[i + 1];
         target.offset += phase[i] * ops_planes_phase(p, i) + c.first * to_step;
         const bool is_row = i + 1 == last;
-        *(is_row ? &k->row_count : &k->depth) = (uint32_t)c.count;
-        *(is_row ? &k->x_row : &k->x_depth) = (uint32_t)x_step;
-        *(is_row ? &k->to_row : &k->to_depth) = (uint32_t)to_step;
+        *(is_row ? &n[ROWS] : &n[DEPTH]) = (uint32_t)c.count;
+        *(is_row ? &n[X_ROW] : &n[X_DEPTH]) = (uint32_t)x_step;
+        *(is_row ? &n[TO_ROW] : &n[TO_DEPTH]) = (uint32_t)to_step;
     }
     if (last == 0) {
-        k->row_count = (uint32_t)channels;
-        k->x_row = k->x_channel;
-        k->to_row = k->to_channel;
+        n[ROWS] = (uint32_t)channels;
+        n[X_ROW] = n[X_CHANNEL];
+        n[TO_ROW] = n[TO_CHANNEL];
         channels = 1;
     }
-    for (uint32_t i = 0; i < k->step; i++) {
+    for (uint32_t i = 0; i < t.key.step; i++) {
         const phase_cells c = phase_of(p, last, i);
-        k->x_first[i] = (uint32_t)c.at;
-        k->to_first[i] = (uint32_t)(i * ops_planes_phase(p, last) + c.first);
-        k->count[i] = (uint32_t)c.count;
+        n[X_FIRST + i] = (uint32_t)c.at;
+        n[TO_FIRST + i] = (uint32_t)(i * ops_planes_phase(p, last) + c.first);
+        n[COUNT + i] = (uint32_t)c.count;
         columns = c.count > columns ? c.count : columns;
     }
-    if (columns == 0 || k->row_count == 0 || k->depth == 0) {
+    if (columns == 0 || n[ROWS] == 0 || n[DEPTH] == 0) {
         return HAL_OK;
     }
     t.slots[0] = (uint8_t)ops_bind(context, &t.bindings, x, HAL_ACCESS_READ);

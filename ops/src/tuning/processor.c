@@ -104,6 +104,7 @@ const ops_tuning ops_tuning_processor = {
                     .direct_plane_group_ns = 21,
                     .direct_transposed_ns = 0.85,
                     .direct_call_ns = 8000,
+                    .direct_general_ns = 0.15,
                     .copied_near_ns = 0.36,
                     .copied_far_ns = 0.6,
                     .copied_short_ns = 1,

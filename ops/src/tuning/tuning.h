@@ -228,6 +228,7 @@ typedef struct ops_convolution_tuning {
      * element that is copied because lanes are apart in memory; of a call. */
     double direct_load_ns, direct_sum_ns, direct_group_ns, direct_weight_ns;
     double direct_plane_ns, direct_plane_group_ns, direct_transposed_ns, direct_call_ns;
+    double direct_general_ns; /* that a general kernel takes longer for a load of one lane */
     /* The other ways: of an element of a copied window whose neighbours are so in x or apart, in
      * short lines too (min_line); of a multiplication, few_rows of them at least for an element; of
      * an element of x with its padding; of a result of groups, which copies join; the same of the
