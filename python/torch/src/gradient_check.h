@@ -1,6 +1,6 @@
-// The shapes that operands of gradient operators have. Call.cpp checks them before a formula, which may
-// broadcast, reshape or read what does not belong together, and before the processor's kernel, some of
-// which read beyond their operands.
+// The shapes that operands of gradient operators have. call.cpp checks them before a formula, which
+// may broadcast, reshape or read what does not belong together, and before the processor's kernel,
+// some of which read beyond their operands.
 #pragma once
 
 #include "call.h"
@@ -33,8 +33,8 @@ class Operands
     const c10::FunctionSchema &schema_;
 };
 
-// Raises where shapes do not fit. Null for operators whose formulas look for themselves, and for those
-// that broadcast their operands.
+// Raises where shapes do not fit. Null for operators whose formulas look for themselves, and for
+// those that broadcast their operands.
 using ShapeRule = void (*)(const Operands &);
 ShapeRule shape_rule_of(const std::string &name);
 
