@@ -20,7 +20,7 @@ struct hal_kernel_source;
 
 enum {                       /* hal_hooks_mask: bits for kinds of hooks */
        HAL_HOOK_EVENTS = 1,  /* calls into plugins: event_before, event_after */
-       HAL_HOOK_CALLS = 2,   /* calls of programs: object_... to buffer_unmapped */
+       HAL_HOOK_CALLS = 2,   /* calls of programs: object_... to cycle_found, and queue_closing */
        HAL_HOOK_BATCHES = 4, /* batch_started and queue_closing; a batch has one command only */
 };
 

@@ -96,7 +96,7 @@ static void queue_close(hal_queue *queue)
     hal_deferred_drop(queue);
     hal_timeline_close(timeline);
     dependents_wait(&queue->dependents);
-    if (hal_hooks_on(HAL_HOOK_BATCHES)) {
+    if (hal_hooks_on(HAL_HOOK_BATCHES | HAL_HOOK_CALLS)) {
         hal_hooks_table()->queue_closing(queue);
     }
     hal_staging_end(queue);

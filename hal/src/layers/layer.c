@@ -288,6 +288,9 @@ static void point_waited(const hal_queue *queue, hal_point point)
     if (layer_is_on(HAL_LAYER_VALIDATE)) {
         hal_validate_point_waited(queue, point);
     }
+    if (!queue && layer_is_on(HAL_LAYER_SANITIZE)) {
+        hal_sanitize_waited(point.queue);
+    }
 }
 
 static void queue_describe(const hal_queue *queue, char *text, size_t bytes)
@@ -315,6 +318,9 @@ static void queue_closing(hal_queue *queue)
 {
     if (layer_is_on(HAL_LAYER_TRACE)) {
         hal_trace_queue_closing(queue);
+    }
+    if (layer_is_on(HAL_LAYER_SANITIZE)) {
+        hal_sanitize_waited(queue);
     }
 }
 

@@ -81,6 +81,8 @@ bool hal_sanitize_is_on(void);
 void hal_sanitize_group_set(hal_queue *queue, const char *calls);
 void hal_sanitize_command_recorded(const hal_queue *queue, const hal_action *action);
 void hal_sanitize_buffer_exported(const hal_buffer *buffer);
+/* The host has waited for work of the queue, or for all of it before the queue is closed. */
+void hal_sanitize_waited(const hal_queue *queue);
 void hal_sanitize_host_access(const hal_range *range, uint32_t access);
 
 /* ---- Hooks of the profile, see core/hooks.h ---- */

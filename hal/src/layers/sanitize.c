@@ -26,7 +26,6 @@ HAL_FORK_GUARD(lock, HAL_FORK_LAYER)
 static hal_map device_of;        /* by hal_device */
 static uint32_t checks;          /* HAL_CHECK_*; constant after the variable is read */
 static bool stops;               /* after a finding the next batch fails */
-static _Atomic uint64_t batches; /* submitted so far */
 
 /* A kernel on its way to the plugin. */
 typedef struct given_kernel {
@@ -71,6 +70,7 @@ static void device_opened(hal_device *device)
     uint32_t *max_bindings = &device->info.max_bindings;
     made->has_shadows = (checks & HAL_CHECK_INIT) != 0;
     made->has_zones = (checks & HAL_CHECK_BOUNDS) != 0;
+    made->waits = stops || races || inits;
     *max_bindings -= *max_bindings > 1 + races ? 1 + races : 0;
     *max_bindings /= *max_bindings >= 1 + inits ? 1 + inits : 1;
     device->info.shared_bytes /= 1 + races + inits;
@@ -81,6 +81,7 @@ static void device_closing(const hal_device *device)
 {
     hal_sanitize_device *closed = hal_map_take(&device_of, hal_map_key(device));
     if (closed) {
+        hal_sanitize_flight_read(closed);
         for (hal_sanitize_kernel *kernel; (kernel = hal_sanitize_kernel_take_of(closed)) != NULL;) {
             hal_sanitize_log_totals(kernel);
             hal_sanitize_kernel_free(kernel);
@@ -107,6 +108,7 @@ static void memory_freeing(const hal_event *event)
 {
     hal_sanitize_memory *memory = hal_sanitize_memory_find(event->memory);
     if (memory) {
+        hal_sanitize_flight_read(memory->device);
         hal_sanitize_zone_end(memory);
         hal_sanitize_memory_freeing(event->memory);
     }
@@ -176,8 +178,10 @@ static hal_status kernel_compiling(hal_event *event)
 /* Ends a kernel with checks; of a handle that has none nothing is done. */
 static void kernel_destroying(const hal_plugin_kernel *handle)
 {
-    hal_sanitize_kernel *kernel = hal_sanitize_kernel_take(handle);
+    hal_sanitize_kernel *kernel = hal_sanitize_kernel_find(handle);
     if (kernel) {
+        hal_sanitize_flight_read(kernel->device);
+        hal_sanitize_kernel_take(handle);
         hal_sanitize_log_totals(kernel);
         hal_sanitize_reports_give(kernel->device, &kernel->reports);
         hal_sanitize_kernel_free(kernel);
@@ -210,38 +214,63 @@ static hal_status batch_submitting(hal_event *event)
     if (!device) {
         return HAL_OK;
     }
-    HAL_TRY(hal_sanitize_copy_batch(event, device, &copy));
-    if (copy) {
-        copy->value = atomic_fetch_add(&batches, 1) + 1; /* for batch_submitted */
+    uint32_t first;
+    HAL_TRY(hal_sanitize_copy_batch(event, device, &copy, &first));
+    if (copy && !device->waits) {
+        if (device->flight_count == HAL_SANITIZE_FLIGHT) {
+            hal_sanitize_flight_read(device);
+        }
+        if (device->flight_count < HAL_SANITIZE_FLIGHT) { /* else other threads submit them all */
+            hal_sanitize_flight_add(device, event, copy, first);
+        }
     }
     event->given_recording = copy;
     return HAL_OK;
+}
+
+/* The host waits for the batch, and reads its reports. */
+static void batch_end(const hal_event *event, hal_sanitize_device *device)
+{
+    const hal_timeline *timeline = &event->queue->timeline;
+    const hal_sanitize_batch batch = {.queue = event->queue,
+                                      .value = event->value,
+                                      .recording = (hal_recording *)event->recording};
+    if (event->device->plugin->wait(timeline->handle, event->value - timeline->base, UINT64_MAX) !=
+        HAL_OK) {
+        hal_sanitize_shadows_give_up(device);
+        return;
+    }
+    hal_sanitize_reports_read(device, &batch, 1);
+    if (device->has_zones) {
+        hal_sanitize_zones_read(&batch, 1);
+    }
 }
 
 static void batch_submitted(const hal_event *event, hal_status status)
 {
     hal_recording *copy = (hal_recording *)event->given_recording;
     hal_sanitize_device *device = hal_map_get(&device_of, hal_map_key(event->device));
-    if (!copy) {
-        if (device) {
-            hal_sanitize_calls_forget(device, event->recording);
-        }
+    if (!device || (copy && hal_sanitize_flight_begin(device, copy, status))) {
         return;
     }
-    const hal_timeline *timeline = &event->queue->timeline;
-    if (status == HAL_OK &&
-        event->device->plugin->wait(timeline->handle, event->value - timeline->base, UINT64_MAX) ==
-            HAL_OK) {
-        hal_sanitize_reports_read(event, device, copy->value);
-        if (device->has_zones) {
-            hal_sanitize_zones_read(event);
-        }
-    } else {
+    if (copy && status == HAL_OK) {
+        batch_end(event, device);
+    } else if (copy) {
         hal_sanitize_shadows_give_up(device);
     }
     hal_sanitize_calls_forget(device, event->recording);
-    hal_sanitize_users_trim(event->queue);
-    hal_recording_destroy(copy);
+    if (copy) {
+        hal_sanitize_users_trim(event->queue);
+        hal_recording_destroy(copy);
+    }
+}
+
+static void flight_read_of(const hal_device *of)
+{
+    hal_sanitize_device *device = hal_map_get(&device_of, hal_map_key(of));
+    if (device) {
+        hal_sanitize_flight_read(device);
+    }
 }
 
 /* ---- Calls of programs that change what was written ---- */
@@ -302,6 +331,15 @@ void hal_sanitize_buffer_exported(const hal_buffer *buffer)
     pthread_mutex_unlock(&lock);
 }
 
+void hal_sanitize_waited(const hal_queue *queue)
+{
+    pthread_mutex_lock(&lock);
+    if (queue) {
+        flight_read_of(queue->timeline.device);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 void hal_sanitize_host_access(const hal_range *range, uint32_t access)
 {
     pthread_mutex_lock(&lock);
@@ -345,6 +383,8 @@ static void sanitize_after(const hal_event *event, hal_status status)
         kernel_compiled(event, status);
     } else if (event->kind == HAL_EVENT_SUBMIT) {
         batch_submitted(event, status);
+    } else if (event->kind == HAL_EVENT_WAIT && status == HAL_OK) {
+        flight_read_of(event->device);
     } else if (event->kind == HAL_EVENT_OPEN && status == HAL_OK) {
         device_opened(event->device);
     } else if (event->kind == HAL_EVENT_ALLOCATE && status == HAL_OK && event->is_unmapped) {

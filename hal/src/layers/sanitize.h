@@ -2,14 +2,16 @@
  * they find. docs/layers.md describes it.
  *
  * The plugin compiles the kernel with checks in place of the program's, and each batch is passed to
- * it as a copy whose dispatches have the checks' binding and scalars. The host waits for each batch
- * and reads its reports. All calls but those of events are under the layer's lock. */
+ * it as a copy whose dispatches have the checks' binding and scalars. The host reads reports when
+ * the program has waited for its batches; with shadows or `stop` it waits for each batch itself.
+ * All calls but those of events are under the layer's lock. */
 #ifndef HAL_SRC_LAYERS_SANITIZE_H
 #define HAL_SRC_LAYERS_SANITIZE_H
 
 #include "core/batch.h"
 #include "core/hooks.h"
 #include "core/kernel.h"
+#include "base/text.h"
 #include "ir/instrument.h"
 
 typedef struct hal_sanitize_chunk hal_sanitize_chunk;
@@ -49,6 +51,18 @@ typedef struct hal_sanitize_calls {
     char *words;
 } hal_sanitize_calls;
 
+/* A batch that the plugin has, whose reports are to be read. */
+typedef struct hal_sanitize_batch {
+    hal_queue *queue;
+    uint64_t value;           /* of its point */
+    hal_recording *recording; /* the program's, or its copy */
+    uint32_t first;           /* of the recording's commands is the program's first one */
+    bool is_submitted;
+} hal_sanitize_batch;
+
+/* Batches in flight, at most. */
+#define HAL_SANITIZE_FLIGHT 16u
+
 typedef struct hal_sanitize_device {
     hal_device *device;
     hal_device_info info; /* with the room that checks take from programs */
@@ -61,6 +75,9 @@ typedef struct hal_sanitize_device {
     uint32_t call_count, call_capacity;
     bool has_shadows; /* of what was written */
     bool has_zones;
+    bool waits; /* for each batch */
+    hal_sanitize_batch flight[HAL_SANITIZE_FLIGHT];
+    uint32_t flight_count;
     hal_sanitize_reports *spares; /* of kernels and memory that were freed */
     uint32_t spare_count, spare_capacity;
 } hal_sanitize_device;
@@ -93,7 +110,7 @@ typedef struct hal_sanitize_kernel {
     uint32_t scalar_bytes; /* of the kernel with checks */
     hal_sanitize_reports reports;
     uint64_t *totals; /* faults of each site */
-    uint64_t batch;   /* the last one whose reports were read */
+    uint64_t reading; /* the last one of its reports */
 } hal_sanitize_kernel;
 
 /* ---- sanitize_kernel.c ---- */
@@ -122,6 +139,10 @@ void hal_sanitize_calls_note(hal_sanitize_device *device, const hal_queue *queue
 const char *hal_sanitize_calls_find(const hal_sanitize_device *device, const hal_recording *batch,
                                     uint32_t command);
 
+/* The words of a batch are from now on those of its copy. */
+void hal_sanitize_calls_move(hal_sanitize_device *device, const hal_recording *batch,
+                             const hal_recording *copy);
+
 /* Forgets a batch that has ended; null: all of the device. */
 void hal_sanitize_calls_forget(hal_sanitize_device *device, const hal_recording *batch);
 
@@ -134,10 +155,24 @@ uint32_t hal_sanitize_first_name(const hal_queue *queue);
 
 /* Copies a batch for the plugin: dispatches of kernels with checks get their bindings and scalars,
  * and shadows follow what commands do to memory. *copy is null if the plugin gets the batch itself.
- * Free by hal_recording_destroy.
+ * Free by hal_recording_destroy. Without shadows its commands from *first on are the batch's.
  * Errors: OUT_OF_MEMORY. */
 hal_status hal_sanitize_copy_batch(const hal_event *event, hal_sanitize_device *device,
-                                   hal_recording **copy);
+                                   hal_recording **copy, uint32_t *first);
+
+/* ---- sanitize_flight.c ---- */
+
+/* The copy is about to be submitted, and is destroyed when its reports are read. There is room. */
+void hal_sanitize_flight_add(hal_sanitize_device *device, const hal_event *event,
+                             hal_recording *copy, uint32_t first);
+
+/* It was submitted, or not. False: it is not in flight. */
+bool hal_sanitize_flight_begin(hal_sanitize_device *device, const hal_recording *copy,
+                               hal_status status);
+
+/* Waits for all batches in flight but those that other threads are submitting, and reads their
+ * reports. Those of a lost device are dropped. */
+void hal_sanitize_flight_read(hal_sanitize_device *device);
 
 /* ---- sanitize_shadow.c ---- */
 
@@ -192,14 +227,18 @@ void hal_sanitize_zone_end(hal_sanitize_memory *memory);
  * Errors: OUT_OF_MEMORY. */
 hal_status hal_sanitize_zones_copy(const hal_recording *batch, hal_recording *copy);
 
-/* Logs red zones that were written, once each. The batch has ended. */
-void hal_sanitize_zones_read(const hal_event *event);
+/* Logs red zones that were written, once each. The batches have ended. */
+void hal_sanitize_zones_read(const hal_sanitize_batch *batches, uint32_t count);
 
 /* ---- sanitize_report.c ---- */
 
 /* Makes what the device wrote visible. */
 bool hal_sanitize_reports_invalidate(const hal_sanitize_device *device,
                                      const hal_sanitize_reports *reports, uint64_t bytes);
+
+/* Appends "batch 7 of cpu:0", or "batches 7 to 9 of cpu:0" where the last is after the first. */
+void hal_sanitize_text_add_batches(hal_text *text, const hal_sanitize_device *device,
+                                   uint64_t first, uint64_t last);
 
 /* The text of a finding that is logged is kept if it is the first one. */
 void hal_sanitize_finding_log(const char *text);
@@ -215,10 +254,9 @@ void hal_sanitize_reports_give(hal_sanitize_device *device, hal_sanitize_reports
 /* Frees all reports of a device. */
 void hal_sanitize_reports_free(hal_sanitize_device *device);
 
-/* Logs what the kernels of a batch have reported, and clears it. The batch, of this number from 1,
- * has ended. Returns whether there was anything. */
-bool hal_sanitize_reports_read(const hal_event *event, const hal_sanitize_device *device,
-                               uint64_t number);
+/* Logs what the kernels of batches that have ended have reported, and clears it. */
+void hal_sanitize_reports_read(const hal_sanitize_device *device, const hal_sanitize_batch *batches,
+                               uint32_t count);
 
 /* Logs how often each fault was counted, where it was more than once. */
 void hal_sanitize_log_totals(const hal_sanitize_kernel *kernel);

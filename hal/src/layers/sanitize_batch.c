@@ -339,7 +339,7 @@ static void clears_remove(hal_sanitize_device *device, const hal_recording *batc
 }
 
 /* Fills of shadows come before the commands that depend on them, which get a barrier. */
-static hal_status batch_fill(const batch_copy *s)
+static hal_status batch_fill(const batch_copy *s, uint32_t *first_command)
 {
     const uint32_t first = hal_sanitize_first_name(s->queue);
     hal_sanitize_device *device = s->device;
@@ -349,6 +349,7 @@ static hal_status batch_fill(const batch_copy *s)
         status = fill_add(s->copy, device->pending[i], HAL_COMMAND_BARRIER);
     }
     device->pending_count = 0;
+    *first_command = s->copy->command_count;
     for (uint32_t i = 0; status == HAL_OK && i < s->batch->command_count; i++) {
         status = clears_add(s, i, &has_fills);
         const uint32_t at = s->copy->command_count;
@@ -369,7 +370,7 @@ static bool is_collective(const hal_recording *batch)
 }
 
 hal_status hal_sanitize_copy_batch(const hal_event *event, hal_sanitize_device *device,
-                                   hal_recording **copy)
+                                   hal_recording **copy, uint32_t *first)
 {
     const hal_recording *batch = event->recording;
     bool is_wanted = (device->has_shadows || device->has_zones) && batch->command_count > 0;
@@ -377,6 +378,7 @@ hal_status hal_sanitize_copy_batch(const hal_event *event, hal_sanitize_device *
         is_wanted |= hal_sanitize_kernel_find(batch->commands[i].kernel) != NULL;
     }
     *copy = NULL;
+    *first = 0;
     if (is_collective(batch)) { /* nothing may be added to it */
         return shadows_follow(&(batch_copy){batch, device, event->queue, NULL}, batch->commands);
     }
@@ -385,7 +387,7 @@ hal_status hal_sanitize_copy_batch(const hal_event *event, hal_sanitize_device *
     }
     *copy = hal_recording_create();
     const batch_copy s = {batch, device, event->queue, *copy};
-    const hal_status status = *copy ? batch_fill(&s) : HAL_ERROR_OUT_OF_MEMORY;
+    const hal_status status = *copy ? batch_fill(&s, first) : HAL_ERROR_OUT_OF_MEMORY;
     if (status == HAL_OK) {
         (*copy)->flags = batch->flags;
     } else if (*copy) {

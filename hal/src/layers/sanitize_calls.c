@@ -44,6 +44,16 @@ const char *hal_sanitize_calls_find(const hal_sanitize_device *device, const hal
     return NULL;
 }
 
+void hal_sanitize_calls_move(hal_sanitize_device *device, const hal_recording *batch,
+                             const hal_recording *copy)
+{
+    for (uint32_t i = 0; i < device->call_count; i++) {
+        if (device->calls[i].batch == batch) {
+            device->calls[i].batch = copy;
+        }
+    }
+}
+
 void hal_sanitize_calls_forget(hal_sanitize_device *device, const hal_recording *batch)
 {
     uint32_t kept = 0;

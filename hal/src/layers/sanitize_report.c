@@ -82,6 +82,14 @@ void hal_sanitize_finding_log(const char *text)
     }
 }
 
+void hal_sanitize_text_add_batches(hal_text *text, const hal_sanitize_device *device,
+                                   uint64_t first, uint64_t last)
+{
+    hal_text_add(text, last > first ? "batches %llu to " : "batch ", (unsigned long long)first);
+    hal_text_add(text, "%llu of %s:%u", (unsigned long long)(last > first ? last : first),
+                 device->device->plugin->name, device->device->index);
+}
+
 /* The element that a report's index means: with the record's offset. */
 static long long report_element(const hal_ir_kernel *built, const hal_ir_site *site,
                                 const hal_ir_report *report)
@@ -190,15 +198,44 @@ static void text_add_values(hal_text *text, const hal_ir_kernel *built, const ha
     }
 }
 
+/* A report's command among batches that have ended: where in which of them its dispatch was. */
+typedef struct report_place {
+    const hal_sanitize_batch *batch;
+    const hal_command *command; /* null: not known */
+    uint32_t index;             /* of the program's commands */
+    uint64_t last;              /* batch that has the same kernel there */
+} report_place;
+
+static report_place report_find(const hal_sanitize_kernel *kernel, const hal_ir_report *report,
+                                const hal_sanitize_batch *batches, uint32_t count)
+{
+    report_place place = {.batch = batches};
+    for (uint32_t i = 0; i < count; i++) {
+        const hal_sanitize_batch *batch = &batches[i];
+        const uint32_t index = report->dispatch - hal_sanitize_first_name(batch->queue);
+        if (index >= batch->recording->command_count - batch->first) {
+            continue;
+        }
+        const hal_command *command = &batch->recording->commands[batch->first + index];
+        if (hal_sanitize_kernel_find(command->kernel) != kernel) {
+            continue;
+        }
+        if (!place.command) {
+            place = (report_place){batch, command, index, batch->value};
+        } else if (place.batch->queue == batch->queue) {
+            place.last = batch->value;
+        }
+    }
+    return place;
+}
+
 static void report_log(const hal_sanitize_kernel *kernel, uint32_t number,
-                       const hal_ir_report *report, const hal_event *event,
+                       const hal_ir_report *report, const report_place *place,
                        const hal_sanitize_device *device)
 {
     const hal_ir_kernel *built = kernel->built;
     const hal_ir_site *site = &kernel->checked.sites[number];
-    const uint32_t index = report->dispatch - hal_sanitize_first_name(event->queue);
-    const hal_command *command =
-        index < event->recording->command_count ? &event->recording->commands[index] : NULL;
+    const hal_recording *recording = place->batch->recording;
     hal_text text = {0};
     hal_text_add(&text, "%s: kernel %s, record %u (", hal_ir_fault_text(site->fault),
                  built->names + built->name, site->record);
@@ -209,16 +246,16 @@ static void report_log(const hal_sanitize_kernel *kernel, uint32_t number,
     }
     hal_text_add(&text, ")");
     if (site->memory != HAL_IR_NONE) {
-        text_add_memory(&text, built, site, report, event->recording, command);
+        text_add_memory(&text, built, site, report, recording, place->command);
     }
     text_add_place(&text, built, report);
     text_add_values(&text, built, site, report);
-    hal_text_add(&text, "; %u times in batch %llu of %s:%u", report->count,
-                 (unsigned long long)event->value, event->device->plugin->name,
-                 event->device->index);
-    const char *calls = command ? hal_sanitize_calls_find(device, event->recording, index) : NULL;
-    if (command) {
-        hal_text_add(&text, ", first in command %u", index + 1);
+    hal_text_add(&text, "; %u times in ", report->count);
+    hal_sanitize_text_add_batches(&text, device, place->batch->value, place->last);
+    const char *calls =
+        place->command ? hal_sanitize_calls_find(device, recording, place->index) : NULL;
+    if (place->command) {
+        hal_text_add(&text, ", first in command %u", place->index + 1);
     }
     if (calls) {
         hal_text_add(&text, ", of the calls %s", calls);
@@ -234,13 +271,13 @@ static uint64_t site_hash(const hal_sanitize_kernel *kernel, const hal_ir_site *
                                 (uint64_t)site->record << 8 | (uint64_t)site->fault);
 }
 
-static bool kernel_read(hal_sanitize_kernel *kernel, const hal_event *event,
-                        const hal_sanitize_device *device)
+static void kernel_read(hal_sanitize_kernel *kernel, const hal_sanitize_batch *batches,
+                        uint32_t count, const hal_sanitize_device *device)
 {
     const hal_sanitize_reports *reports = &kernel->reports;
     if (!hal_sanitize_reports_invalidate(kernel->device, reports, sizeof(hal_ir_report)) ||
         reports->words[0] == 0) {
-        return false;
+        return;
     }
     hal_sanitize_reports_invalidate(kernel->device, reports, reports->bytes);
     for (uint32_t i = 0; i < kernel->checked.site_count; i++) {
@@ -248,12 +285,12 @@ static bool kernel_read(hal_sanitize_kernel *kernel, const hal_event *event,
         memcpy(&report, reports->words + (uint64_t)(i + 1) * HAL_IR_REPORT_WORDS, sizeof report);
         kernel->totals[i] += report.count;
         if (report.count > 0 && hal_finding_is_new(site_hash(kernel, &kernel->checked.sites[i]))) {
-            report_log(kernel, i, &report, event, device);
+            const report_place place = report_find(kernel, &report, batches, count);
+            report_log(kernel, i, &report, &place, device);
             kernel->totals[i] = 0; /* the log has them */
         }
     }
     reports_clear(kernel->device, reports);
-    return true;
 }
 
 hal_status hal_sanitize_reports_take(hal_sanitize_device *device, uint64_t bytes,
@@ -310,19 +347,21 @@ void hal_sanitize_reports_free(hal_sanitize_device *device)
     }
 }
 
-bool hal_sanitize_reports_read(const hal_event *event, const hal_sanitize_device *device,
-                               uint64_t number)
+void hal_sanitize_reports_read(const hal_sanitize_device *device, const hal_sanitize_batch *batches,
+                               uint32_t count)
 {
-    bool found = false;
-    for (uint32_t i = 0; i < event->recording->command_count; i++) {
-        hal_sanitize_kernel *kernel =
-            hal_sanitize_kernel_find(event->recording->commands[i].kernel);
-        if (kernel && kernel->batch != number) {
-            kernel->batch = number;
-            found |= kernel_read(kernel, event, device);
+    static uint64_t readings;
+    readings++;
+    for (uint32_t i = 0; i < count; i++) {
+        const hal_recording *recording = batches[i].recording;
+        for (uint32_t k = 0; k < recording->command_count; k++) {
+            hal_sanitize_kernel *kernel = hal_sanitize_kernel_find(recording->commands[k].kernel);
+            if (kernel && kernel->reading != readings) {
+                kernel->reading = readings;
+                kernel_read(kernel, batches + i, count - i, device);
+            }
         }
     }
-    return found;
 }
 
 void hal_sanitize_log_totals(const hal_sanitize_kernel *kernel)

@@ -72,55 +72,90 @@ hal_status hal_sanitize_zones_copy(const hal_recording *batch, hal_recording *co
     return HAL_OK;
 }
 
-/* The commands of the batch that write the memory. */
-static void text_add_writers(hal_text *text, const hal_recording *batch,
+static bool is_written_by(const hal_recording *batch, const hal_command *command,
+                          const hal_plugin_memory *memory)
+{
+    bool is_written = false;
+    for (uint32_t i = 0; i < command->binding_count; i++) {
+        const hal_binding *binding = &batch->bindings[command->binding_first + i];
+        is_written |= binding->memory == memory && (binding->access & HAL_ACCESS_WRITE);
+    }
+    return is_written;
+}
+
+/* The program's commands that write the memory. */
+static void text_add_writers(hal_text *text, const hal_sanitize_batch *batch,
                              const hal_plugin_memory *memory)
 {
-    const char *between = "written by command ";
-    for (uint32_t c = 0; c < batch->command_count; c++) {
-        const hal_command *command = &batch->commands[c];
-        bool writes = false;
-        for (uint32_t i = 0; i < command->binding_count; i++) {
-            const hal_binding *binding = &batch->bindings[command->binding_first + i];
-            writes |= binding->memory == memory && (binding->access & HAL_ACCESS_WRITE);
-        }
-        if (writes) {
-            hal_text_add(text, "%s%u", between, c + 1);
+    const char *between = " written by command ";
+    for (uint32_t c = batch->first; c < batch->recording->command_count; c++) {
+        if (is_written_by(batch->recording, &batch->recording->commands[c], memory)) {
+            hal_text_add(text, "%s%u", between, c - batch->first + 1);
             between = ", ";
         }
     }
 }
 
-void hal_sanitize_zones_read(const hal_event *event)
+/* The word of a zone that was written; HAL_SANITIZE_ZONE_BYTES / 4 for none. */
+static uint32_t zone_find_written(const hal_sanitize_memory *memory)
 {
-    const hal_recording *batch = event->recording;
-    for (uint32_t i = 0; i < batch->binding_count; i++) {
-        hal_sanitize_memory *memory = zone_memory(batch, i);
-        if (!memory || !hal_sanitize_reports_invalidate(memory->device, &memory->zone,
-                                                        HAL_SANITIZE_ZONE_BYTES)) {
-            continue;
+    uint32_t word = 0;
+    while (word < HAL_SANITIZE_ZONE_BYTES / 4 && memory->zone.words[word] == HAL_SANITIZE_ZONE) {
+        word++;
+    }
+    return word;
+}
+
+/* The last of the batches of the same queue that uses the memory. */
+static uint64_t last_use(const hal_sanitize_batch *batches, uint32_t count,
+                         const hal_plugin_memory *memory)
+{
+    uint64_t last = batches[0].value;
+    for (uint32_t i = 1; i < count; i++) {
+        const hal_recording *recording = batches[i].recording;
+        for (uint32_t k = 0; batches[i].queue == batches[0].queue && k < recording->binding_count;
+             k++) {
+            last = recording->bindings[k].memory == memory ? batches[i].value : last;
         }
-        uint32_t word = 0;
-        while (word < HAL_SANITIZE_ZONE_BYTES / 4 &&
-               memory->zone.words[word] == HAL_SANITIZE_ZONE) {
-            word++;
+    }
+    return last;
+}
+
+static void zone_read(hal_sanitize_memory *memory, const hal_sanitize_batch *batches,
+                      uint32_t count)
+{
+    if (!hal_sanitize_reports_invalidate(memory->device, &memory->zone, HAL_SANITIZE_ZONE_BYTES)) {
+        return;
+    }
+    const uint32_t word = zone_find_written(memory);
+    if (word == HAL_SANITIZE_ZONE_BYTES / 4) {
+        return;
+    }
+    hal_text text = {0};
+    hal_text_add(&text,
+                 "write after the end of an allocation of %llu bytes: word %u after it is 0x%08x; "
+                 "in ",
+                 (unsigned long long)memory->bytes, word, memory->zone.words[word]);
+    hal_sanitize_text_add_batches(&text, memory->device, batches[0].value,
+                                  last_use(batches, count, memory->memory));
+    text_add_writers(&text, batches, memory->memory);
+    const uint64_t place[2] = {(uint64_t)(uintptr_t)memory->memory, batches[0].value};
+    if (hal_finding_is_new(XXH3_64bits(place, sizeof place))) {
+        hal_sanitize_finding_log(hal_text_get(&text));
+    }
+    hal_text_free(&text);
+    hal_sanitize_zone_end(memory); /* reported once */
+}
+
+void hal_sanitize_zones_read(const hal_sanitize_batch *batches, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const hal_recording *recording = batches[i].recording;
+        for (uint32_t k = 0; k < recording->binding_count; k++) {
+            hal_sanitize_memory *memory = zone_memory(recording, k);
+            if (memory) {
+                zone_read(memory, batches + i, count - i);
+            }
         }
-        if (word == HAL_SANITIZE_ZONE_BYTES / 4) {
-            continue;
-        }
-        hal_text text = {0};
-        hal_text_add(&text,
-                     "write after the end of an allocation of %llu bytes: word %u after it is "
-                     "0x%08x; in batch %llu of %s:%u ",
-                     (unsigned long long)memory->bytes, word, memory->zone.words[word],
-                     (unsigned long long)event->value, event->device->plugin->name,
-                     event->device->index);
-        text_add_writers(&text, batch, memory->memory);
-        const uint64_t place[2] = {(uint64_t)(uintptr_t)memory->memory, event->value};
-        if (hal_finding_is_new(XXH3_64bits(place, sizeof place))) {
-            hal_sanitize_finding_log(hal_text_get(&text));
-        }
-        hal_text_free(&text);
-        hal_sanitize_zone_end(memory); /* reported once */
     }
 }
