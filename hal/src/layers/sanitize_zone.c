@@ -34,11 +34,12 @@ void hal_sanitize_zone_end(hal_sanitize_memory *memory)
     hal_sanitize_reports_give(device, &memory->zone);
 }
 
-/* The memory of a binding that has a red zone and is not that of an earlier one of the batch. */
-static hal_sanitize_memory *zone_memory(const hal_recording *batch, uint32_t binding)
+/* The memory of a binding that has a red zone, and is not that of an earlier one from `first` on. */
+static hal_sanitize_memory *zone_memory(const hal_recording *batch, uint32_t first,
+                                        uint32_t binding)
 {
     hal_sanitize_memory *memory = hal_sanitize_memory_find(batch->bindings[binding].memory);
-    for (uint32_t i = 0; memory && i < binding; i++) {
+    for (uint32_t i = first; memory && i < binding; i++) {
         memory = batch->bindings[i].memory == memory->memory ? NULL : memory;
     }
     return memory && memory->zone.words ? memory : NULL;
@@ -48,7 +49,7 @@ hal_status hal_sanitize_zones_copy(const hal_recording *batch, hal_recording *co
 {
     uint16_t flags = HAL_COMMAND_BARRIER;
     for (uint32_t i = 0; i < batch->binding_count; i++) {
-        const hal_sanitize_memory *memory = zone_memory(batch, i);
+        const hal_sanitize_memory *memory = zone_memory(batch, 0, i);
         if (!memory) {
             continue;
         }
@@ -106,6 +107,15 @@ static uint32_t zone_find_written(const hal_sanitize_memory *memory)
     return word;
 }
 
+/* Before it are those of fills that begin zones, whose memory the program may not use here. */
+static uint32_t first_binding(const hal_sanitize_batch *batch)
+{
+    const hal_recording *recording = batch->recording;
+    return batch->first < recording->command_count
+               ? recording->commands[batch->first].binding_first
+               : recording->binding_count;
+}
+
 /* The last of the batches of the same queue that uses the memory. */
 static uint64_t last_use(const hal_sanitize_batch *batches, uint32_t count,
                          const hal_plugin_memory *memory)
@@ -113,7 +123,8 @@ static uint64_t last_use(const hal_sanitize_batch *batches, uint32_t count,
     uint64_t last = batches[0].value;
     for (uint32_t i = 1; i < count; i++) {
         const hal_recording *recording = batches[i].recording;
-        for (uint32_t k = 0; batches[i].queue == batches[0].queue && k < recording->binding_count;
+        const bool is_same = batches[i].queue == batches[0].queue;
+        for (uint32_t k = first_binding(&batches[i]); is_same && k < recording->binding_count;
              k++) {
             last = recording->bindings[k].memory == memory ? batches[i].value : last;
         }
@@ -151,8 +162,9 @@ void hal_sanitize_zones_read(const hal_sanitize_batch *batches, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         const hal_recording *recording = batches[i].recording;
-        for (uint32_t k = 0; k < recording->binding_count; k++) {
-            hal_sanitize_memory *memory = zone_memory(recording, k);
+        const uint32_t first = first_binding(&batches[i]);
+        for (uint32_t k = first; k < recording->binding_count; k++) {
+            hal_sanitize_memory *memory = zone_memory(recording, first, k);
             if (memory) {
                 zone_read(memory, batches + i, count - i);
             }

@@ -158,4 +158,19 @@ TEST(queues_with_one_kernel_share_its_reports)
     hal_kernel_release(kernel);
 }
 
+/* The batch after an allocation begins its red zone, which only batches that use it copy back. */
+TEST(memory_that_a_batch_does_not_use_has_no_findings)
+{
+    hal_buffer *unused = NULL;
+    hal_kernel *kernel = kernel_writing(0);
+    assert_ok(hal_buffer_create(device, HAL_MEMORY_DEVICE, 1 << 24, &unused));
+    listen();
+    submit(queue, kernel, ITEMS);
+    submit(queue, kernel, ITEMS);
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+    assert_int_equal(line_count, 0);
+    hal_buffer_release(unused);
+    hal_kernel_release(kernel);
+}
+
 UNIT_MAIN(begin, end)
