@@ -34,7 +34,7 @@ void hal_sanitize_zone_end(hal_sanitize_memory *memory)
     hal_sanitize_reports_give(device, &memory->zone);
 }
 
-/* The memory of a binding that has a red zone, and is not that of an earlier one from `first` on. */
+/* The memory of a binding that has a red zone, and is not that of an earlier one from first on. */
 static hal_sanitize_memory *zone_memory(const hal_recording *batch, uint32_t first,
                                         uint32_t binding)
 {
