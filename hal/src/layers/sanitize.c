@@ -23,9 +23,9 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 HAL_FORK_GUARD(lock, HAL_FORK_LAYER)
 
-static hal_map device_of;        /* by hal_device */
-static uint32_t checks;          /* HAL_CHECK_*; constant after the variable is read */
-static bool stops;               /* after a finding the next batch fails */
+static hal_map device_of; /* by hal_device */
+static uint32_t checks;   /* HAL_CHECK_*; constant after the variable is read */
+static bool stops;        /* after a finding the next batch fails */
 
 /* A kernel on its way to the plugin. */
 typedef struct given_kernel {
@@ -234,7 +234,8 @@ static void batch_end(const hal_event *event, hal_sanitize_device *device)
     const hal_timeline *timeline = &event->queue->timeline;
     const hal_sanitize_batch batch = {.queue = event->queue,
                                       .value = event->value,
-                                      .recording = (hal_recording *)event->recording};
+                                      .recording = (hal_recording *)event->recording,
+                                      .given = event->given_recording};
     if (event->device->plugin->wait(timeline->handle, event->value - timeline->base, UINT64_MAX) !=
         HAL_OK) {
         hal_sanitize_shadows_give_up(device);

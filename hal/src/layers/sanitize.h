@@ -54,9 +54,10 @@ typedef struct hal_sanitize_calls {
 /* A batch that the plugin has, whose reports are to be read. */
 typedef struct hal_sanitize_batch {
     hal_queue *queue;
-    uint64_t value;           /* of its point */
-    hal_recording *recording; /* the program's, or its copy */
-    uint32_t first;           /* of the recording's commands is the program's first one */
+    uint64_t value;             /* of its point */
+    hal_recording *recording;   /* the program's, or its copy */
+    const hal_recording *given; /* the copy */
+    uint32_t first;             /* of the recording's commands is the program's first one */
     bool is_submitted;
 } hal_sanitize_batch;
 
@@ -223,11 +224,12 @@ void hal_sanitize_shadows_free(hal_sanitize_device *device);
 void hal_sanitize_zone_begin(hal_sanitize_memory *memory);
 void hal_sanitize_zone_end(hal_sanitize_memory *memory);
 
-/* Appends copies of the red zones of the memory that a batch uses to its copy.
- * Errors: OUT_OF_MEMORY. */
+/* Appends copies of red zones to the copy of a batch: of the memory that commands without checks
+ * use. Errors: OUT_OF_MEMORY. */
 hal_status hal_sanitize_zones_copy(const hal_recording *batch, hal_recording *copy);
 
-/* Logs red zones that were written, once each. The batches have ended. */
+/* Logs red zones that batches have copied and that were written, once each. The batches have
+ * ended. */
 void hal_sanitize_zones_read(const hal_sanitize_batch *batches, uint32_t count);
 
 /* ---- sanitize_report.c ---- */

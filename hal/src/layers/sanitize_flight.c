@@ -11,8 +11,11 @@ void hal_sanitize_flight_add(hal_sanitize_device *device, const hal_event *event
                              hal_recording *copy, uint32_t first)
 {
     hal_sanitize_calls_move(device, event->recording, copy);
-    device->flight[device->flight_count++] = (hal_sanitize_batch){
-        .queue = event->queue, .value = event->value, .recording = copy, .first = first};
+    device->flight[device->flight_count++] = (hal_sanitize_batch){.queue = event->queue,
+                                                                  .value = event->value,
+                                                                  .recording = copy,
+                                                                  .given = copy,
+                                                                  .first = first};
 }
 
 static void batch_forget(hal_sanitize_device *device, const hal_sanitize_batch *batch)

@@ -34,43 +34,71 @@ void hal_sanitize_zone_end(hal_sanitize_memory *memory)
     hal_sanitize_reports_give(device, &memory->zone);
 }
 
-/* The memory of a binding that has a red zone, and is not that of an earlier one from first on. */
-static hal_sanitize_memory *zone_memory(const hal_recording *batch, uint32_t first,
-                                        uint32_t binding)
+/* Whether a command may write what no check has seen. */
+static bool is_unchecked(const hal_command *command)
 {
-    hal_sanitize_memory *memory = hal_sanitize_memory_find(batch->bindings[binding].memory);
-    for (uint32_t i = first; memory && i < binding; i++) {
-        memory = batch->bindings[i].memory == memory->memory ? NULL : memory;
+    return !hal_sanitize_kernel_find(command->kernel);
+}
+
+/* Whether a command before this one copies the zone too. */
+static bool is_copied(const hal_recording *copy, uint32_t first, const hal_sanitize_memory *memory)
+{
+    bool is_copied = false;
+    for (uint32_t c = first; c < copy->command_count; c++) {
+        is_copied |= copy->bindings[copy->commands[c].binding_first].memory == memory->memory;
     }
-    return memory && memory->zone.words ? memory : NULL;
+    return is_copied;
+}
+
+static hal_status zone_copy(hal_recording *copy, const hal_sanitize_memory *memory, uint16_t flags)
+{
+    HAL_TRY(hal_recording_reserve(copy, 1, 2, 0));
+    copy->commands[copy->command_count++] = (hal_command){.kind = HAL_COMMAND_COPY,
+                                                          .flags = flags,
+                                                          .binding_count = 2,
+                                                          .binding_first = copy->binding_count,
+                                                          .scalar_first = copy->scalar_bytes,
+                                                          .grid = {1, 1, 1}};
+    copy->bindings[copy->binding_count++] = (hal_binding){.memory = memory->memory,
+                                                          .offset = memory->bytes,
+                                                          .length = HAL_SANITIZE_ZONE_BYTES,
+                                                          .access = HAL_ACCESS_READ};
+    copy->bindings[copy->binding_count++] = (hal_binding){.memory = memory->zone.memory,
+                                                          .offset = memory->zone.offset,
+                                                          .length = HAL_SANITIZE_ZONE_BYTES,
+                                                          .access = HAL_ACCESS_WRITE};
+    return HAL_OK;
 }
 
 hal_status hal_sanitize_zones_copy(const hal_recording *batch, hal_recording *copy)
 {
-    uint16_t flags = HAL_COMMAND_BARRIER;
-    for (uint32_t i = 0; i < batch->binding_count; i++) {
-        const hal_sanitize_memory *memory = zone_memory(batch, 0, i);
-        if (!memory) {
-            continue;
+    const uint32_t first = copy->command_count;
+    for (uint32_t c = 0; c < batch->command_count; c++) {
+        const hal_command *command = &batch->commands[c];
+        for (uint32_t i = 0; i < command->binding_count && is_unchecked(command); i++) {
+            const hal_sanitize_memory *memory =
+                hal_sanitize_memory_find(batch->bindings[command->binding_first + i].memory);
+            if (memory && memory->zone.words && !is_copied(copy, first, memory)) {
+                HAL_TRY(zone_copy(copy, memory,
+                                  copy->command_count == first ? HAL_COMMAND_BARRIER : 0));
+            }
         }
-        HAL_TRY(hal_recording_reserve(copy, 1, 2, 0));
-        copy->commands[copy->command_count++] = (hal_command){.kind = HAL_COMMAND_COPY,
-                                                              .flags = flags,
-                                                              .binding_count = 2,
-                                                              .binding_first = copy->binding_count,
-                                                              .scalar_first = copy->scalar_bytes,
-                                                              .grid = {1, 1, 1}};
-        copy->bindings[copy->binding_count++] = (hal_binding){.memory = memory->memory,
-                                                              .offset = memory->bytes,
-                                                              .length = HAL_SANITIZE_ZONE_BYTES,
-                                                              .access = HAL_ACCESS_READ};
-        copy->bindings[copy->binding_count++] = (hal_binding){.memory = memory->zone.memory,
-                                                              .offset = memory->zone.offset,
-                                                              .length = HAL_SANITIZE_ZONE_BYTES,
-                                                              .access = HAL_ACCESS_WRITE};
-        flags = 0;
     }
     return HAL_OK;
+}
+
+/* The memory whose zone a command copies; null: it does something else. */
+static hal_sanitize_memory *copied_memory(const hal_recording *copy, const hal_command *command)
+{
+    if (command->kind != HAL_COMMAND_COPY) {
+        return NULL;
+    }
+    const hal_binding *bindings = copy->bindings + command->binding_first;
+    hal_sanitize_memory *memory = hal_sanitize_memory_find(bindings[0].memory);
+    return memory && memory->zone.words && bindings[1].memory == memory->zone.memory &&
+                   bindings[1].offset == memory->zone.offset
+               ? memory
+               : NULL;
 }
 
 static bool is_written_by(const hal_recording *batch, const hal_command *command,
@@ -111,9 +139,8 @@ static uint32_t zone_find_written(const hal_sanitize_memory *memory)
 static uint32_t first_binding(const hal_sanitize_batch *batch)
 {
     const hal_recording *recording = batch->recording;
-    return batch->first < recording->command_count
-               ? recording->commands[batch->first].binding_first
-               : recording->binding_count;
+    return batch->first < recording->command_count ? recording->commands[batch->first].binding_first
+                                                   : recording->binding_count;
 }
 
 /* The last of the batches of the same queue that uses the memory. */
@@ -161,10 +188,9 @@ static void zone_read(hal_sanitize_memory *memory, const hal_sanitize_batch *bat
 void hal_sanitize_zones_read(const hal_sanitize_batch *batches, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const hal_recording *recording = batches[i].recording;
-        const uint32_t first = first_binding(&batches[i]);
-        for (uint32_t k = first; k < recording->binding_count; k++) {
-            hal_sanitize_memory *memory = zone_memory(recording, first, k);
+        const hal_recording *given = batches[i].given;
+        for (uint32_t c = 0; c < given->command_count; c++) {
+            hal_sanitize_memory *memory = copied_memory(given, &given->commands[c]);
             if (memory) {
                 zone_read(memory, batches + i, count - i);
             }
