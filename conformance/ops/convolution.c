@@ -400,7 +400,7 @@ static void add_forms(case_list *list)
             }
             tested.kind = (convolution_kind)kind;
             tested.type = turn % 2 ? types[turn / 2 % 4] : (hal_type)HAL_TYPE_F32;
-            tested.channels_last = turn % 3 == 1;
+            tested.channels_last = (i / 2 + kind) % 2;
             tested.has_bias = kind != WEIGHTS && turn % 4 != 2;
             tested.is_active = kind != WEIGHTS && (turn % 2 == 0 || tested.inputs == 1);
             tested.layout = (operand_layout)(turn % LAYOUT_BROADCAST);
@@ -454,9 +454,59 @@ static void add_ways(case_list *list)
     }
 }
 
+/* Windows of one element, which are products of x without windows, in both orders of axes: one
+ * group, groups of few and of many results in one image and in several, one channel per group with
+ * several results and with one; steps, padding on each side, results that read no x at all. */
+static void add_points(case_list *list)
+{
+    static const convolution_case points[] = {
+        {.images = 2, .groups = 1, .inputs = 7, .outputs = 5, .length = {9, 8}, .stride = {1, 1}},
+        {.images = 2,
+         .groups = 1,
+         .inputs = 3,
+         .outputs = 4,
+         .length = {9, 8},
+         .stride = {2, 3},
+         .before = {3, 1},
+         .after = {1, 4}},
+        {.images = 3, .groups = 2, .inputs = 3, .outputs = 2, .length = {5, 6}, .stride = {1, 1}},
+        {.images = 1, .groups = 3, .inputs = 2, .outputs = 17, .length = {8, 7}, .stride = {3, 2}},
+        {.images = 2, .groups = 3, .inputs = 1, .outputs = 2, .length = {7, 9}, .stride = {2, 1}},
+        {.images = 2, .groups = 5, .inputs = 1, .outputs = 1, .length = {6, 7}, .stride = {2, 2}},
+        {.images = 2,
+         .groups = 1,
+         .inputs = 2,
+         .outputs = 2,
+         .length = {1, 2},
+         .stride = {4, 4},
+         .before = {2, 3},
+         .after = {1, 1}}};
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_F16};
+    uint32_t turn = 0;
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+        for (uint32_t kind = 0; kind < KIND_COUNT; kind++) {
+            for (uint32_t last = 0; last < 2; last++, turn++) {
+                convolution_case tested = points[i];
+                tested.rank = 2;
+                tested.stride[2] = 1;
+                for (uint32_t k = 0; k < 3; k++) {
+                    tested.window[k] = tested.dilation[k] = 1;
+                }
+                tested.kind = (convolution_kind)kind;
+                tested.type = types[turn % 4 == 3];
+                tested.channels_last = last;
+                tested.has_bias = tested.is_active = kind != WEIGHTS && turn % 3 != 0;
+                tested.layout = (operand_layout)(turn % LAYOUT_BROADCAST);
+                case_add_member(list, &convolutions, &tested);
+            }
+        }
+    }
+}
+
 void cases_ops_convolution(case_list *list)
 {
     add_forms(list);
+    add_points(list);
     add_ways(list);
     /* 64 MiB are windows of 8 x 8 in 4 channels at 256 x 256 places: some lines of an image. */
     const convolution_case large = {.type = HAL_TYPE_F32,

@@ -146,6 +146,26 @@ int64_t ops_convolution_volume(const ops_convolution_form *form, const int64_t *
     return volume;
 }
 
+ops_array *ops_convolution_background(const ops_convolution_form *f, const ops_array *x,
+                                      ops_array *bias)
+{
+    int64_t shape[OPS_MAX_RANK] = {f->images}, channels[OPS_MAX_RANK];
+    const uint32_t rank = f->rank + 2, channel = f->channels_last ? f->rank + 1 : 1;
+    memcpy(shape + (f->channels_last ? 1 : 2), f->places, f->rank * sizeof *shape);
+    shape[channel] = f->groups * f->outputs;
+    ops_array *y = ops_array_full(x->owner->context, x->view.type, rank, shape, 0);
+    if (!y || (!bias && f->activation == OPS_IDENTITY)) {
+        return y;
+    }
+    for (uint32_t i = 0; i < rank; i++) {
+        channels[i] = i == channel ? shape[channel] : 1;
+    }
+    bias = bias ? ops_array_reshape(bias, rank, channels) : NULL;
+    y = bias ? ops_array_broadcast(bias, rank, shape) : y;
+    y = y && f->activation != OPS_IDENTITY ? ops_array_unary(f->activation, y) : y;
+    return y ? ops_array_copy(y) : NULL;
+}
+
 /* Multiplies weights [O, C k] with the windows [N, C k, p]: [N, O, p]. */
 static ops_array *multiply_first(const ops_convolution_form *f, ops_array *windows, ops_array *w,
                                  int64_t images, int64_t depth)

@@ -42,6 +42,11 @@ ops_array *ops_convolution_pad(const ops_convolution_form *form, ops_array *x);
 /* The windows of x, which has its padding: a view [N, channels, places, window]. */
 ops_array *ops_convolution_windows(const ops_convolution_form *form, ops_array *x);
 
+/* What the result is where no window reads x, in the order of the caller's axes: the bias, null or
+ * [O], with activation. x: of the result's type. */
+ops_array *ops_convolution_background(const ops_convolution_form *form, const ops_array *x,
+                                      ops_array *bias);
+
 /* The elements of `lengths`. */
 int64_t ops_convolution_volume(const ops_convolution_form *form, const int64_t *lengths);
 

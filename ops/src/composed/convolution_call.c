@@ -1,6 +1,7 @@
 /* Public calls of convolutions: shapes, and the gradients in terms of convolutions. */
 #include "convolution_direct.h"
 #include "convolution_implicit.h"
+#include "convolution_pointwise.h"
 
 #include <string.h>
 
@@ -74,11 +75,15 @@ static ops_array *convolve(const ops_convolution_options *options, ops_array *x,
     if (ops_convolution_is_direct(&f, false, x)) {
         return ops_convolution_direct(&f, false, x, w, bias);
     }
-    if (ops_convolution_is_depthwise(&f) && f.images > 0 && f.outputs > 0) {
-        return ops_convolution_depthwise(&f, x, w, bias);
-    }
+    const bool has_results = f.images > 0 && f.outputs > 0;
     if (ops_convolution_is_implicit(&f, x, false)) {
         return convolve_implicit(&f, x, w, bias);
+    }
+    if (ops_convolution_is_pointwise(&f) && has_results) {
+        return ops_convolution_pointwise(&f, false, x, w, bias);
+    }
+    if (ops_convolution_is_depthwise(&f) && has_results) {
+        return ops_convolution_depthwise(&f, x, w, bias);
     }
     if (!(x = ops_convolution_pad(&f, x))) {
         return NULL;
@@ -206,6 +211,9 @@ static ops_array *convolve_transposed(const ops_convolution_options *options, op
     if (ops_convolution_is_direct(&f, true, x)) {
         return ops_convolution_direct(&f, true, x, w, bias);
     }
+    if (ops_convolution_is_pointwise(&f) && f.images > 0 && f.outputs > 0) {
+        return ops_convolution_pointwise(&f, true, x, w, bias);
+    }
     w = turn_weights(&f, w);
     if (w && !ops_convolution_is_depthwise(&f) && is_implicit_transposed(&f, x)) {
         return convolve_transposed_implicit(&f, x, w, bias);
@@ -324,6 +332,9 @@ static ops_array *weights(const ops_convolution_options *options, ops_array *x, 
     }
     if (ops_convolution_is_implicit(&f, x, true)) {
         return ops_convolution_implicit_weights(&f, x, dy);
+    }
+    if (ops_convolution_is_pointwise(&f)) {
+        return ops_convolution_pointwise_weights(&f, x, dy);
     }
     x = ops_convolution_pad(&f, x);
     ops_array *sum = x ? weights_sum(&f, x, dy) : NULL;

@@ -1,5 +1,6 @@
 /* See convolution_direct.h. */
 #include "convolution_direct.h"
+#include "convolution_pointwise.h"
 
 #include "kernels/direct_estimate.h"
 #include "kernels/direct_phase.h"
@@ -74,7 +75,8 @@ bool ops_convolution_is_direct(const ops_convolution_form *f, bool is_transposed
     const bool is_asked = context->convolution == OPS_CONVOLUTION_DIRECT;
     /* Compilers of vectors take long for windows without loops. */
     const bool may_choose = context->convolution == OPS_CONVOLUTION_AUTO &&
-                            tuning->direct_sum_ns > 0 && context->info->item_vector_bytes == 0;
+                            !ops_convolution_is_pointwise(f) && tuning->direct_sum_ns > 0 &&
+                            context->info->item_vector_bytes == 0;
     if ((!is_asked && !may_choose) || n.images == 0 || n.outputs == 0 ||
         !ops_direct_has_few_phases(&form, &n)) {
         return false;

@@ -97,24 +97,13 @@ static bool has_empty_phase(const ops_convolution_form *f)
     return has;
 }
 
-/* The results that no phase replaces, in the order of the caller's axes. */
+/* The results that no phase replaces; any values where there are none. */
 static ops_array *results_begin(const ops_convolution_form *f, const ops_array *x, ops_array *bias)
 {
-    int64_t shape[OPS_MAX_RANK] = {f->images}, channels[OPS_MAX_RANK];
-    const uint32_t rank = f->rank + 2, channel = f->channels_last ? f->rank + 1 : 1;
-    memcpy(shape + (f->channels_last ? 1 : 2), f->places, f->rank * sizeof *shape);
-    shape[channel] = f->groups * f->outputs;
-    ops_array *y = ops_array_full(x->owner->context, x->view.type, rank, shape, 0);
-    if (!y || !has_empty_phase(f) || (!bias && f->activation == OPS_IDENTITY)) {
-        return y;
-    }
-    for (uint32_t i = 0; i < rank; i++) {
-        channels[i] = i == channel ? shape[channel] : 1;
-    }
-    bias = bias ? ops_array_reshape(bias, rank, channels) : NULL;
-    y = bias ? ops_array_broadcast(bias, rank, shape) : y;
-    y = y && f->activation != OPS_IDENTITY ? ops_array_unary(f->activation, y) : y;
-    return y ? ops_array_copy(y) : NULL;
+    ops_convolution_form form = *f;
+    const bool has_empty = has_empty_phase(f);
+    form.activation = has_empty ? f->activation : OPS_IDENTITY;
+    return ops_convolution_background(&form, x, has_empty ? bias : NULL);
 }
 
 /* x [N, C, lengths] with its zeros, in the order of the caller's axes; what no phase reads is left

@@ -70,6 +70,48 @@ static void kernels_are_counted(void **state)
     assert_int_equal(statistics_of(test_context).arrays, arrays);
 }
 
+/* Kernels of windows of one element: a product, or elementwise work with one channel per group. No
+ * window is copied, and a step has a copy, and zeros where x is spread. */
+static void windows_of_one_are_products(void **state)
+{
+    const uint64_t arrays = statistics_of(test_context).arrays;
+    float ends[2];
+    ok(ops_scope_begin(test_context));
+    for (uint32_t last = 0; last < 2; last++) {
+        const ops_convolution_options plain = {.size = sizeof plain, .channels_last = last};
+        const ops_convolution_options apart = {
+            .size = sizeof apart, .channels_last = last, .stride = {2, 2}};
+        const ops_convolution_options grouped = {
+            .size = sizeof grouped, .channels_last = last, .groups = 4};
+        const int64_t shapes[2][4] = {{1, 4, 5, 6}, {1, 5, 6, 4}};
+        ops_array *x = numbers(4, shapes[last], 0.01);
+        ops_array *w = numbers(4, (int64_t[]){4, 4, 1, 1}, 0.1);
+        ops_array *thin = numbers(4, (int64_t[]){4, 1, 1, 1}, 0.1);
+        ok(ops_array_evaluate((ops_array *[]){x, w, thin}, 3));
+        struct {
+            ops_array *y;
+            uint64_t kernels;
+        } made[] = {
+            {ops_array_convolution_transposed(&plain, x, w, NULL, NULL), 1},
+            {ops_array_convolution(&apart, x, w, NULL), 2},
+            {ops_array_convolution_transposed(&apart, x, w, NULL, NULL), 3},
+            {ops_array_convolution(&grouped, x, thin, NULL), 1},
+            {ops_array_convolution_transposed(&grouped, x, thin, NULL, NULL), 1},
+            {ops_array_convolution_weights(&plain, x, x, (int64_t[]){1, 1}), 1},
+        };
+        for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+            const uint64_t before = statistics_of(test_context).kernels;
+            const uint64_t kernels = kernels_of(made[i].y, ends) - before;
+            if (kernels != made[i].kernels) {
+                fail_msg("number %zu, channels last %u: %llu kernels, wanted %llu", i, last,
+                         (unsigned long long)kernels, (unsigned long long)made[i].kernels);
+            }
+        }
+    }
+    ok(ops_scope_end(test_context));
+    assert_int_equal(statistics_of(test_context).arrays, arrays);
+}
+
 /* A depthwise convolution with an activation is that of its result. */
 static void depthwise_with_activation(void **state)
 {
@@ -223,6 +265,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(steps_may_be_far_longer_than_windows),
                                        cmocka_unit_test(kernels_are_counted),
+                                       cmocka_unit_test(windows_of_one_are_products),
+                                       cmocka_unit_test(windows_of_one_are_products),
                                        cmocka_unit_test(small_ones_are_right),
                                        cmocka_unit_test(neighbours_change_no_bits),
                                        cmocka_unit_test(wrong_calls_are_refused),
