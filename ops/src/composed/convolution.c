@@ -106,26 +106,77 @@ ops_array *ops_convolution_row_major(ops_array *x)
     return x && !is_row_major(x) ? ops_array_copy(x) : x;
 }
 
-ops_array *ops_convolution_pad(const ops_convolution_form *form, ops_array *x)
+/* Along an axis: elements of x before those that are placed, their number, the place of the first. */
+typedef struct placed_axis {
+    int64_t skipped, count, at;
+} placed_axis;
+
+static placed_axis place_axis(int64_t start, int64_t step, int64_t length, int64_t elements)
 {
-    int64_t shape[OPS_MAX_RANK], before[OPS_MAX_RANK] = {0};
-    bool is_padded = false;
-    ops_array *own = ops_convolution_channels_last(form, x); /* the result has the same order */
-    if (!own) {
+    placed_axis p = {.skipped = start < 0 ? (step - 1 - start) / step : 0};
+    p.at = start + p.skipped * step;
+    const int64_t room = length > p.at ? (length - p.at - 1) / step + 1 : 0;
+    p.count = room < elements - p.skipped ? room : elements - p.skipped;
+    return p;
+}
+
+/* x, whose axes are in the caller's order, in zeros: element i of axis a at at[a] + i * step[a]. */
+static ops_array *spread_in_zeros(const ops_convolution_form *f, const int64_t *at,
+                                  const int64_t *step, const int64_t *shape, ops_array *x)
+{
+    ops_array *zeros =
+        ops_array_full(x->owner->context, x->view.type, x->view.rank, shape, 0);
+    ops_tensor target;
+    if (!zeros || ops_array_describe(zeros, &target)) {
         return NULL;
     }
-    const uint32_t first = form->channels_last ? 1 : 2;
-    ops_compose_shape(own, shape);
-    for (uint32_t i = 0; i < form->rank; i++) {
-        is_padded |= form->before[i] || form->after[i];
-        before[i + first] = form->before[i];
-        shape[i + first] += form->before[i] + form->after[i];
+    for (uint32_t i = 0, axis = f->channels_last ? 1 : 2; i < f->rank; i++, axis++) {
+        if (ops_tensor_slice(&target, (int32_t)axis, at[axis], x->view.shape[axis], step[i],
+                             &target)) {
+            return NULL;
+        }
     }
-    if (!is_padded) {
+    return ops_array_update(zeros, &target, x);
+}
+
+ops_array *ops_convolution_place(const ops_convolution_form *f, const int64_t *start,
+                                 const int64_t *step, const int64_t *lengths, ops_array *x)
+{
+    int64_t shape[OPS_MAX_RANK], at[OPS_MAX_RANK] = {0};
+    const uint32_t first = f->channels_last ? 1 : 2;
+    bool is_whole = true, is_empty = false, is_spread = false;
+    for (uint32_t i = 0; x && i < f->rank; i++) {
+        const int64_t elements = x->view.shape[i + 2];
+        const placed_axis p = place_axis(start[i], step[i], lengths[i], elements);
+        is_whole = is_whole && p.at == 0 && p.count == lengths[i] && step[i] == 1;
+        is_empty = is_empty || p.count <= 0;
+        is_spread = is_spread || step[i] > 1;
+        at[i + first] = p.at;
+        x = p.count > 0 ? ops_compose_slice(x, i + 2, p.skipped, p.count, 1) : x;
+    }
+    if (!x || is_whole) {
         return x;
     }
-    own = ops_compose_pad(before, shape, 0, own);
-    return own ? ops_convolution_channels_second(form, own) : NULL;
+    x = ops_convolution_channels_last(f, x);
+    const uint32_t rank = x ? ops_compose_shape(x, shape) : 0;
+    memcpy(shape + first, lengths, f->rank * sizeof *shape);
+    if (x && is_empty) { /* a constant has no strides, and a product reads windows by them */
+        x = ops_array_full(x->owner->context, x->view.type, rank, shape, 0);
+        x = x ? ops_array_copy(x) : NULL;
+    } else if (x) {
+        x = is_spread ? spread_in_zeros(f, at, step, shape, x) : ops_compose_pad(at, shape, 0, x);
+    }
+    return x ? ops_convolution_channels_second(f, x) : NULL;
+}
+
+ops_array *ops_convolution_pad(const ops_convolution_form *f, ops_array *x)
+{
+    static const int64_t step[OPS_MAX_SPATIAL] = {1, 1, 1};
+    int64_t lengths[OPS_MAX_SPATIAL] = {0};
+    for (uint32_t i = 0; i < f->rank; i++) {
+        lengths[i] = x->view.shape[i + 2] + f->before[i] + f->after[i];
+    }
+    return ops_convolution_place(f, f->before, step, lengths, x);
 }
 
 ops_array *ops_convolution_windows(const ops_convolution_form *form, ops_array *x)

@@ -118,36 +118,6 @@ static hal_status transposed_length(ops_convolution_form *f, uint32_t i, int64_t
     return HAL_OK;
 }
 
-/* x [N, C, places] with zeros between its elements and around them, so that a convolution with the
- * turned window and steps of 1 gives y. Elements that reach no element of y are left out. */
-static ops_array *spread_zeros(const ops_convolution_form *f, ops_array *x)
-{
-    int64_t shape[OPS_MAX_RANK];
-    ops_tensor target;
-    const uint32_t rank = ops_compose_shape(x, shape);
-    memcpy(shape + 2, f->length, f->rank * sizeof *shape);
-    ops_array *zeros = ops_array_full(x->owner->context, x->view.type, rank, shape, 0);
-    if (!zeros || ops_array_describe(zeros, &target)) {
-        return NULL;
-    }
-    for (uint32_t i = 0; i < f->rank; i++) {
-        const int64_t start = (f->window[i] - 1) * f->dilation[i] - f->before[i];
-        const int64_t step = f->stride[i], places = x->view.shape[i + 2];
-        const int64_t skipped = start < 0 ? (step - 1 - start) / step : 0;
-        const int64_t at = start + skipped * step, room = f->length[i] - at;
-        int64_t count = room > 0 ? (room + step - 1) / step : 0;
-        count = count < places - skipped ? count : places - skipped;
-        if (count <= 0) {
-            return zeros;
-        }
-        x = ops_array_slice(x, (int32_t)i + 2, skipped, count, 1);
-        if (!x || ops_tensor_slice(&target, (int32_t)i + 2, at, count, step, &target)) {
-            return NULL;
-        }
-    }
-    return ops_array_update(zeros, &target, x);
-}
-
 /* Weights [groups C, O, window] as those of the convolution: [groups O, C, turned window]. */
 static ops_array *turn_weights(const ops_convolution_form *f, ops_array *w)
 {
@@ -173,6 +143,14 @@ static ops_convolution_form spread_form(const ops_convolution_form *f)
     return spread;
 }
 
+/* Where x begins among the zeros of that convolution. */
+static void spread_start(const ops_convolution_form *f, int64_t start[OPS_MAX_SPATIAL])
+{
+    for (uint32_t i = 0; i < f->rank; i++) {
+        start[i] = (f->window[i] - 1) * f->dilation[i] - f->before[i];
+    }
+}
+
 static bool is_implicit_transposed(const ops_convolution_form *f, const ops_array *x)
 {
     const ops_convolution_form spread = spread_form(f);
@@ -186,10 +164,8 @@ static ops_array *convolve_transposed_implicit(const ops_convolution_form *f, op
     if (ops_convolution_has_phases(f, true)) {
         return ops_convolution_phases(f, true, x, w, bias);
     }
-    int64_t start[OPS_MAX_SPATIAL] = {0};
-    for (uint32_t i = 0; i < f->rank; i++) {
-        start[i] = (f->window[i] - 1) * f->dilation[i] - f->before[i];
-    }
+    int64_t start[OPS_MAX_SPATIAL];
+    spread_start(f, start);
     x = ops_convolution_place_last(f, start, f->stride, f->length, x);
     return x ? ops_convolution_implicit(&spread, x, w, bias) : NULL;
 }
@@ -221,7 +197,9 @@ static ops_array *convolve_transposed(const ops_convolution_options *options, op
     if (w && f.images > 0 && f.groups * f.outputs > 0 && ops_convolution_has_phases(&f, false)) {
         return ops_convolution_phases(&f, false, x, w, bias);
     }
-    x = spread_zeros(&f, x);
+    int64_t start[OPS_MAX_SPATIAL];
+    spread_start(&f, start);
+    x = ops_convolution_place(&f, start, f.stride, f.length, x);
     f = spread_form(&f); /* x has its zeros */
     if (x && w && ops_convolution_is_depthwise(&f) && f.images > 0 && f.outputs > 0) {
         return ops_convolution_depthwise(&f, x, w, bias);

@@ -113,56 +113,14 @@ bool ops_convolution_is_implicit(const ops_convolution_form *f, const ops_array 
            implicit_pays(f, context, x->view.type, is_gradient);
 }
 
-/* The part of x that is within `lengths`, and of a target [N, C, lengths] where it goes. */
-static ops_array *slice_both(const ops_convolution_form *f, const int64_t *start,
-                             const int64_t *step, ops_array *x, ops_tensor *target)
-{
-    for (uint32_t i = 0; x && i < f->rank; i++) {
-        const int64_t places = x->view.shape[i + 2];
-        const int64_t skipped = start[i] < 0 ? (step[i] - 1 - start[i]) / step[i] : 0;
-        const int64_t at = start[i] + skipped * step[i], room = target->shape[i + 2] - at;
-        int64_t count = room > 0 ? (room + step[i] - 1) / step[i] : 0;
-        count = count < places - skipped ? count : places - skipped;
-        count = count < 0 ? 0 : count;
-        x = ops_array_slice(x, (int32_t)i + 2, count ? skipped : 0, count, 1);
-        if (!x ||
-            ops_tensor_slice(target, (int32_t)i + 2, count ? at : 0, count, step[i], target)) {
-            return NULL;
-        }
-    }
-    return x;
-}
-
 ops_array *ops_convolution_place_last(const ops_convolution_form *form, const int64_t *start,
                                       const int64_t *step, const int64_t *lengths, ops_array *x)
 {
     ops_convolution_form f = *form;
-    ops_tensor target;
-    int64_t shape[OPS_MAX_RANK] = {x->view.shape[0]};
-    int32_t axes[OPS_MAX_RANK] = {0, (int32_t)f.rank + 1};
-    bool is_whole = true;
-    for (uint32_t i = 0; i < f.rank; i++) {
-        is_whole &= start[i] == 0 && step[i] == 1 && lengths[i] == x->view.shape[2 + i];
-        shape[1 + i] = lengths[i];
-        axes[2 + i] = (int32_t)i + 1;
-    }
-    shape[f.rank + 1] = x->view.shape[1];
     f.channels_last = true;
-    if (is_whole) {
-        x = ops_convolution_row_major(ops_convolution_channels_last(&f, x));
-        return x ? ops_convolution_channels_second(&f, x) : NULL;
-    }
-    ops_array *zeros = ops_array_full(x->owner->context, x->view.type, f.rank + 2, shape, 0);
-    if (!zeros || ops_array_describe(zeros, &target) ||
-        ops_tensor_permute(&target, axes, &target)) {
-        return NULL;
-    }
-    x = slice_both(&f, start, step, x, &target);
-    if (x) { /* a constant has no strides, and a product reads windows by them */
-        zeros = ops_array_get_element_count(x) > 0 ? ops_array_update(zeros, &target, x)
-                                                   : ops_array_copy(zeros);
-    }
-    return x && zeros ? ops_convolution_channels_second(&f, zeros) : NULL;
+    x = ops_convolution_place(&f, start, step, lengths, x);
+    x = x ? ops_convolution_row_major(ops_convolution_channels_last(&f, x)) : NULL;
+    return x ? ops_convolution_channels_second(&f, x) : NULL;
 }
 
 static ops_gemm_windows_form windows_form(const ops_convolution_form *f, bool is_gradient)

@@ -11,9 +11,7 @@
 bool ops_convolution_is_implicit(const ops_convolution_form *form, const ops_array *x,
                                  bool is_gradient);
 
-/* x [N, C, lengths] among zeros, with channels last in memory: element i of spatial axis a is
- * start[a] + i * step[a] of `lengths`, and those outside of it are left out. x itself where it has
- * that order and nothing around it. */
+/* As ops_convolution_place, with channels last and without gaps in memory. */
 ops_array *ops_convolution_place_last(const ops_convolution_form *form, const int64_t *start,
                                       const int64_t *step, const int64_t *lengths, ops_array *x);
 

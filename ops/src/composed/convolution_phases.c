@@ -106,27 +106,6 @@ static ops_array *results_begin(const ops_convolution_form *f, const ops_array *
     return ops_convolution_background(&form, x, has_empty ? bias : NULL);
 }
 
-/* x [N, C, lengths] with its zeros, in the order of the caller's axes; what no phase reads is left
- * out. */
-static ops_array *image_pad(const ops_convolution_form *f, const int64_t *before,
-                            const int64_t *lengths, ops_array *x)
-{
-    ops_convolution_form form = *f;
-    int64_t shape[OPS_MAX_RANK] = {f->images, f->groups * f->inputs};
-    memcpy(shape + 2, lengths, f->rank * sizeof *shape);
-    for (uint32_t i = 0; x && i < f->rank; i++) {
-        const int64_t end = lengths[i] - before[i], given = x->view.shape[i + 2];
-        const int64_t first = before[i] < 0 ? -before[i] : 0, last = given < end ? given : end;
-        form.before[i] = before[i] > 0 ? before[i] : 0;
-        form.after[i] = end > given ? end - given : 0;
-        if (first >= last) {
-            return ops_array_full(x->owner->context, x->view.type, f->rank + 2, shape, 0);
-        }
-        x = ops_compose_slice(x, i + 2, first, last - first, 1);
-    }
-    return x ? ops_convolution_pad(&form, x) : NULL;
-}
-
 /* The result of one phase, of windows that are copied unless a kernel sums them. */
 static ops_array *phase_copied(const ops_convolution_form *f, ops_array *x, ops_array *w,
                                ops_array *bias)
@@ -188,7 +167,7 @@ ops_array *ops_convolution_phases(const ops_convolution_form *f, bool is_implici
         return y;
     }
     x = is_implicit ? ops_convolution_place_last(f, before, step, lengths, x)
-                    : image_pad(f, before, lengths, x);
+                    : ops_convolution_place(f, before, step, lengths, x);
     for (bool more = true; more && x && y;) {
         axis_phase phases[OPS_MAX_SPATIAL];
         bool has_places = true;
