@@ -1,76 +1,31 @@
-/* Transposed convolutions with steps by phases: the elements of the result that are as many apart
- * as the step have the same elements of the window, so each phase is a convolution of x as it is,
- * with a part of the window and windows 1 apart. No zeros are multiplied. */
+/* Transposed convolutions with steps as convolutions of their phases (kernels/phases.h), by copied
+ * windows or implicit products. */
 #include "convolution_implicit.h"
+
+#include "kernels/phases.h"
 
 #include <string.h>
 
-/* Along one axis: element first + t * step of the result, for each of `places` numbers t, is the
- * sum of `count` elements of the turned window, from `tap` on, `apart` from each other, times those
- * of x from t - before on, `dilation` apart. */
-typedef struct axis_phase {
-    int64_t first, places, count, tap, apart, before, dilation;
-} axis_phase;
-
-static int64_t common_divisor(int64_t a, int64_t b)
+static ops_phase_axis axis_of(const ops_convolution_form *f, uint32_t axis)
 {
-    while (b != 0) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-/* Phases along an axis that have elements of the window: element k of it, before it is turned,
- * belongs to that of k modulo step / divisor. A step may be much longer. */
-static int64_t phase_count(const ops_convolution_form *f, uint32_t axis)
-{
-    const int64_t apart = f->stride[axis] / common_divisor(f->dilation[axis], f->stride[axis]);
-    return apart < f->window[axis] ? apart : f->window[axis];
-}
-
-/* The phase of element `least` of the window, whose results begin at least dilation - before modulo
- * the step. */
-static axis_phase phase_of(const ops_convolution_form *f, uint32_t axis, int64_t least)
-{
-    const int64_t step = f->stride[axis], window = f->window[axis], dilation = f->dilation[axis];
-    const int64_t divisor = common_divisor(dilation, step);
-    uint64_t first = (uint64_t)((step - f->before[axis] % step) % step);
-    for (int64_t k = 0; k < least; k++) { /* no product beyond 64 bits */
-        first = (first + (uint64_t)(dilation % step)) % (uint64_t)step;
-    }
-    axis_phase p = {
-        .first = (int64_t)first, .apart = step / divisor, .dilation = dilation / divisor};
-    p.places = f->places[axis] > p.first ? (f->places[axis] - p.first - 1) / step + 1 : 0;
-    p.count = (window - least - 1) / p.apart + 1;
-    const int64_t last = least + (p.count - 1) * p.apart;
-    p.tap = window - 1 - last;
-    p.before = (last * dilation - p.first - f->before[axis]) / step;
-    return p;
+    return (ops_phase_axis){.step = f->stride[axis],
+                            .dilation = f->dilation[axis],
+                            .before = f->before[axis],
+                            .window = f->window[axis],
+                            .results = f->places[axis]};
 }
 
 /* The zeros before x, and its length with them, that all phases together read. False where an axis
  * has no phase that reads x. */
 static bool image_lengths(const ops_convolution_form *f, int64_t *before, int64_t *lengths)
 {
-    for (uint32_t i = 0; i < f->rank; i++) {
-        int64_t end = INT64_MIN;
-        before[i] = INT64_MIN;
-        for (int64_t least = 0; least < phase_count(f, i); least++) {
-            const axis_phase p = phase_of(f, i, least);
-            if (p.places > 0) {
-                const int64_t reach = p.places + (p.count - 1) * p.dilation - p.before;
-                before[i] = p.before > before[i] ? p.before : before[i];
-                end = reach > end ? reach : end;
-            }
-        }
-        if (end == INT64_MIN) {
-            return false;
-        }
-        lengths[i] = before[i] + end;
+    bool reads = true;
+    for (uint32_t i = 0; i < f->rank && reads; i++) {
+        const ops_phase_axis axis = axis_of(f, i);
+        reads = ops_phase_reach(&axis, &before[i], &lengths[i]);
+        lengths[i] = reads ? lengths[i] + before[i] : 0;
     }
-    return true;
+    return reads;
 }
 
 bool ops_convolution_has_phases(const ops_convolution_form *f, bool is_implicit)
@@ -78,7 +33,8 @@ bool ops_convolution_has_phases(const ops_convolution_form *f, bool is_implicit)
     const int64_t most = is_implicit ? OPS_CONVOLUTION_PHASES : OPS_CONVOLUTION_COPIED_PHASES;
     int64_t count = 1, steps = 1;
     for (uint32_t i = 0; i < f->rank; i++) {
-        const int64_t phases = phase_count(f, i);
+        const ops_phase_axis axis = axis_of(f, i);
+        const int64_t phases = ops_phase_count(&axis);
         count *= phases <= most ? phases : most + 1;
         steps *= f->stride[i] <= most ? f->stride[i] : most + 1;
         count = count <= most ? count : most + 1;
@@ -92,7 +48,7 @@ static bool has_empty_phase(const ops_convolution_form *f)
 {
     bool has = false;
     for (uint32_t i = 0; i < f->rank; i++) {
-        has |= common_divisor(f->dilation[i], f->stride[i]) > 1 || f->stride[i] > f->window[i];
+        has |= ops_common_divisor(f->dilation[i], f->stride[i]) > 1 || f->stride[i] > f->window[i];
     }
     return has;
 }
@@ -117,21 +73,22 @@ static ops_array *phase_copied(const ops_convolution_form *f, ops_array *x, ops_
 
 /* The result of one phase. */
 static ops_array *phase_compute(const ops_convolution_form *f, bool is_implicit,
-                                const axis_phase *phases, const int64_t *before, ops_array *x,
+                                const ops_phase *phases, const int64_t *before, ops_array *x,
                                 ops_array *w, ops_array *bias)
 {
     ops_convolution_form form = *f;
     for (uint32_t i = 0; x && w && i < f->rank; i++) {
-        const axis_phase *p = &phases[i];
-        const int64_t reach = p->places + (p->count - 1) * p->dilation;
+        const ops_phase *p = &phases[i];
+        const int64_t reach = p->places + (p->taps - 1) * p->apart;
+        const int64_t turned = f->window[i] - 1 - p->tap;
         form.places[i] = p->places;
-        form.window[i] = p->count;
+        form.window[i] = p->taps;
         form.stride[i] = 1;
-        form.dilation[i] = p->dilation;
+        form.dilation[i] = p->apart;
         form.before[i] = form.after[i] = 0;
         form.length[i] = reach;
-        x = ops_compose_slice(x, i + 2, before[i] - p->before, reach, 1);
-        w = w ? ops_compose_slice(w, i + 2, p->tap, p->count, p->apart) : NULL;
+        x = ops_compose_slice(x, i + 2, before[i] + p->position, reach, 1);
+        w = w ? ops_compose_slice(w, i + 2, turned, p->taps, p->tap_step) : NULL;
     }
     if (!x || !w) {
         return NULL;
@@ -141,7 +98,7 @@ static ops_array *phase_compute(const ops_convolution_form *f, bool is_implicit,
 }
 
 /* Replaces the elements of a phase of the result. */
-static ops_array *phase_put(const ops_convolution_form *f, const axis_phase *phases, ops_array *y,
+static ops_array *phase_put(const ops_convolution_form *f, const ops_phase *phases, ops_array *y,
                             ops_array *part)
 {
     ops_tensor view;
@@ -169,10 +126,11 @@ ops_array *ops_convolution_phases(const ops_convolution_form *f, bool is_implici
     x = is_implicit ? ops_convolution_place_last(f, before, step, lengths, x)
                     : ops_convolution_place(f, before, step, lengths, x);
     for (bool more = true; more && x && y;) {
-        axis_phase phases[OPS_MAX_SPATIAL];
+        ops_phase phases[OPS_MAX_SPATIAL];
         bool has_places = true;
         for (uint32_t i = 0; i < f->rank; i++) {
-            phases[i] = phase_of(f, i, least[i]);
+            const ops_phase_axis axis = axis_of(f, i);
+            phases[i] = ops_phase_of_tap(&axis, least[i]);
             has_places &= phases[i].places > 0;
         }
         if (has_places) {
@@ -180,7 +138,8 @@ ops_array *ops_convolution_phases(const ops_convolution_form *f, bool is_implici
         }
         more = false;
         for (uint32_t i = f->rank; i-- > 0 && !more;) {
-            more = ++least[i] < phase_count(f, i);
+            const ops_phase_axis axis = axis_of(f, i);
+            more = ++least[i] < ops_phase_count(&axis);
             least[i] = more ? least[i] : 0;
         }
     }

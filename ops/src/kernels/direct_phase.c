@@ -1,6 +1,7 @@
 /* See direct_phase.h. */
 #include "direct_phase.h"
 
+#include "phases.h"
 #include "tensor/indexing.h"
 
 #include <string.h>
@@ -10,49 +11,42 @@ enum { LANES = 16, MOST_LANES = 64, LONG_LANES = 256, LONG_LINE = 1024, GROUP_IT
 /* Elements of windows of several axes that general kernels have no loop for. */
 enum { UNROLLED_WINDOW = 9 };
 
-static int64_t common_divisor(int64_t a, int64_t b)
+static ops_phase_axis axis_of(const ops_direct_form *f, const ops_direct_lengths *n, uint32_t axis)
 {
-    while (b != 0) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
+    return (ops_phase_axis){.step = f->stride[axis],
+                            .dilation = f->dilation[axis],
+                            .before = f->before[axis],
+                            .window = n->window[axis],
+                            .results = n->y[axis]};
 }
 
 /* Along one axis, of results from `first` on: in elements of x, before padding. */
 static void phase_of_axis(const ops_direct_form *f, const ops_direct_lengths *n, uint32_t axis,
                           int64_t first, ops_direct_phase *p)
 {
-    const int64_t step = f->is_transposed ? f->stride[axis] : 1, dilation = f->dilation[axis];
-    const int64_t window = n->window[axis];
-    p->first[axis] = first;
-    p->step[axis] = step;
-    p->places[axis] = n->y[axis] > first ? (n->y[axis] - first - 1) / step + 1 : 0;
-    p->stride[axis] = f->is_transposed ? 1 : f->stride[axis];
-    if (!f->is_transposed) {
+    if (f->is_transposed) {
+        const ops_phase_axis along = axis_of(f, n, axis);
+        const ops_phase phase = ops_phase_of_result(&along, first);
+        p->first[axis] = first;
+        p->step[axis] = along.step;
+        p->places[axis] = phase.places;
+        p->stride[axis] = 1;
+        p->taps[axis] = phase.taps;
+        p->tap[axis] = phase.tap;
+        p->tap_step[axis] = -phase.tap_step;
+        p->position[axis] = phase.position;
+        p->apart[axis] = phase.apart;
+    } else {
+        p->first[axis] = 0;
+        p->step[axis] = 1;
+        p->places[axis] = n->y[axis];
+        p->stride[axis] = f->stride[axis];
+        p->taps[axis] = n->window[axis];
         p->tap[axis] = 0;
         p->tap_step[axis] = 1;
-        p->taps[axis] = window;
         p->position[axis] = -f->before[axis];
-        p->apart[axis] = dilation;
-        return;
+        p->apart[axis] = f->dilation[axis];
     }
-    /* Element k of the window where k dilation = first + before modulo the step, the last first. */
-    const int64_t from = first + f->before[axis], divisor = common_divisor(dilation, step);
-    const int64_t apart = step / divisor, most = apart < window ? apart : window;
-    const uint64_t wanted = (uint64_t)((from % step + step) % step);
-    uint64_t at = 0; /* least dilation modulo the step: no product beyond 64 bits */
-    int64_t least = 0;
-    for (; least < most && at != wanted; least++) {
-        at = (at + (uint64_t)(dilation % step)) % (uint64_t)step;
-    }
-    const bool has_taps = least < most;
-    p->taps[axis] = has_taps ? (window - 1 - least) / apart + 1 : 0;
-    p->tap[axis] = has_taps ? least + (p->taps[axis] - 1) * apart : 0;
-    p->tap_step[axis] = -apart;
-    p->position[axis] = has_taps ? (from - p->tap[axis] * dilation) / step : 0;
-    p->apart[axis] = dilation / divisor;
 }
 
 /* Phases along an axis that have results. */
@@ -105,38 +99,36 @@ bool ops_direct_has_taps(const ops_direct_phase *p, uint32_t rank)
     return has;
 }
 
-/* Elements of the padded image that phases read: before x, and of all. */
-typedef struct image_reach {
-    uint32_t rank;
-    int64_t before[OPS_MAX_SPATIAL], end[OPS_MAX_SPATIAL];
-} image_reach;
-
-static hal_status reach_add(void *user, const ops_direct_phase *p)
+/* Elements of x that phases read along an axis: from -before to `end`. */
+static void reach_of_axis(const ops_direct_form *f, const ops_direct_lengths *n, uint32_t axis,
+                          int64_t *before, int64_t *end)
 {
-    image_reach *r = user;
-    for (uint32_t i = 0; i < r->rank && ops_direct_has_taps(p, r->rank); i++) {
-        const int64_t end =
-            p->position[i] + (p->places[i] - 1) * p->stride[i] + (p->taps[i] - 1) * p->apart[i] + 1;
-        r->before[i] = -p->position[i] > r->before[i] ? -p->position[i] : r->before[i];
-        r->end[i] = end > r->end[i] ? end : r->end[i];
+    const ops_phase_axis along = axis_of(f, n, axis);
+    *before = 0;
+    *end = 1;
+    if (!f->is_transposed) {
+        *before = f->before[axis];
+        *end = (n->y[axis] - 1) * along.step + (along.window - 1) * along.dilation + 1 - *before;
+    } else {
+        (void)ops_phase_reach(&along, before, end);
     }
-    return HAL_OK;
+    *before = *before > 0 ? *before : 0;
+    *end = *end > 1 ? *end : 1;
 }
 
 bool ops_direct_planes(const ops_direct_form *f, const ops_direct_lengths *n, ops_planes *planes)
 {
-    image_reach reach = {.rank = f->rank, .end = {1, 1, 1}};
     int64_t padded[OPS_MAX_SPATIAL] = {0};
     bool has_zeros = false;
-    (void)ops_direct_each_phase(f, n, &reach, reach_add);
     memset(planes, 0, sizeof *planes);
     planes->rank = f->rank;
     for (uint32_t i = 0; i < f->rank; i++) {
-        planes->length[i] = n->x[i] < reach.end[i] ? n->x[i] : reach.end[i];
-        planes->before[i] = reach.before[i];
+        int64_t end;
+        reach_of_axis(f, n, i, &planes->before[i], &end);
+        planes->length[i] = n->x[i] < end ? n->x[i] : end;
         planes->step[i] = f->is_transposed ? 1 : f->stride[i];
-        padded[i] = reach.before[i] + reach.end[i];
-        has_zeros = has_zeros || reach.before[i] > 0 || reach.end[i] > n->x[i];
+        padded[i] = planes->before[i] + end;
+        has_zeros = has_zeros || planes->before[i] > 0 || end > n->x[i];
     }
     ops_planes_init(padded, planes);
     return has_zeros;
@@ -182,7 +174,7 @@ static uint32_t chunk_choose(const ops_direct_phase *p, uint32_t rank, uint32_t 
     for (uint32_t i = 1; i < rank; i++) {
         others *= p->taps[i];
     }
-    const int64_t unit = step / common_divisor(p->apart[0], step);
+    const int64_t unit = step / ops_common_divisor(p->apart[0], step);
     const int64_t most = OPS_DIRECT_WEIGHTS / (others > 0 ? others : 1);
     return (uint32_t)(p->taps[0] <= most ? p->taps[0] : most < unit ? 0 : most / unit * unit);
 }
