@@ -1,5 +1,6 @@
 /* See convolution_direct.h. */
 #include "convolution_direct.h"
+#include "convolution_implicit.h"
 #include "convolution_pointwise.h"
 
 #include "kernels/direct_estimate.h"
@@ -35,34 +36,60 @@ static ops_direct_lengths lengths_of(const ops_convolution_form *f, const ops_ar
     return n;
 }
 
+/* What the other ways compute: elements of windows, those of x with its zeros, results, and
+ * convolutions, of which a transposed one with steps has one for each phase. */
+typedef struct other_work {
+    double windows, image, results, phases;
+    bool has_steps, is_far; /* neighbours of a result are apart in x */
+    bool is_padded;         /* x is copied among zeros */
+    int64_t line;           /* results along the last axis of a convolution */
+} other_work;
+
+static other_work work_of(const ops_convolution_form *f, bool is_transposed,
+                          const ops_direct_lengths *n)
+{
+    const double images = (double)n->images * (double)f->groups;
+    other_work work = {.windows = images * (double)n->inputs,
+                       .image = images * (double)n->inputs,
+                       .results = images * (double)n->outputs,
+                       .phases = is_transposed ? (double)ops_convolution_phase_count(f) : 1,
+                       .is_padded = is_transposed};
+    for (uint32_t i = 0; i < f->rank; i++) {
+        work.has_steps = work.has_steps || f->stride[i] > 1;
+        work.image *= (double)(n->x[i] + f->before[i] + f->after[i]);
+        work.results *= (double)n->y[i];
+        work.is_padded = work.is_padded || f->before[i] > 0 || f->after[i] > 0;
+    }
+    const int64_t *places =
+        is_transposed && work.has_steps ? n->x : n->y; /* of all phases, about */
+    for (uint32_t i = 0; i < f->rank; i++) {
+        work.windows *= (double)n->window[i] * (double)places[i];
+    }
+    work.is_far = work.has_steps && !is_transposed;
+    work.line = places[f->rank - 1];
+    return work;
+}
+
 /* Nanoseconds of the other ways on one compute unit, about: the kernel of one channel per group, or
  * copied windows and their products. */
 static double estimate_others(const ops_convolution_form *f, bool is_transposed,
                               const ops_direct_lengths *n, const ops_convolution_tuning *t)
 {
-    double windows = (double)n->images * (double)f->groups * (double)n->inputs;
-    double image = windows, results = (double)n->images * (double)f->groups * (double)n->outputs;
-    bool is_far = false, is_padded = false;
-    for (uint32_t i = 0; i < f->rank; i++) {
-        windows *= (double)n->window[i] * (double)(is_transposed ? n->x[i] : n->y[i]);
-        image *= (double)(n->x[i] + f->before[i] + f->after[i]);
-        results *= (double)n->y[i];
-        is_far = is_far || f->stride[i] > 1;
-        is_padded = is_padded || f->before[i] > 0 || f->after[i] > 0 || is_transposed;
-    }
-    const bool is_short = n->y[f->rank - 1] < t->min_line && !f->channels_last;
+    const other_work work = work_of(f, is_transposed, n);
+    const bool is_short = work.line < t->min_line && !f->channels_last;
     const double outputs = (double)n->outputs > t->few_rows ? (double)n->outputs : t->few_rows;
+    const double phases = t->copied_phase_ns * (work.phases - 1);
     if (ops_convolution_is_depthwise(f)) {
-        return windows * (double)n->outputs *
-                   (is_far || is_short ? t->depthwise_far_ns : t->depthwise_near_ns) +
-               t->depthwise_pad_ns * (results + (is_padded ? image : 0));
+        return work.windows * (double)n->outputs *
+                   (work.has_steps || is_short ? t->depthwise_far_ns : t->depthwise_near_ns) +
+               t->depthwise_pad_ns * (work.results + (work.is_padded ? work.image : 0)) + phases;
     }
-    const double element = !is_far    ? t->copied_near_ns
-                           : is_short ? t->copied_short_ns
-                                      : t->copied_far_ns;
-    return windows * (element + t->copied_sum_ns * outputs) +
-           (is_padded ? t->copied_pad_ns * image : 0) +
-           (f->groups > 1 ? t->copied_join_ns * results : 0);
+    const double element = !work.is_far ? t->copied_near_ns
+                           : is_short   ? t->copied_short_ns
+                                        : t->copied_far_ns;
+    return work.windows * (element + t->copied_sum_ns * outputs) +
+           (work.is_padded ? t->copied_pad_ns * work.image : 0) +
+           (f->groups > 1 ? t->copied_join_ns * work.results : 0) + phases;
 }
 
 bool ops_convolution_is_direct(const ops_convolution_form *f, bool is_transposed,

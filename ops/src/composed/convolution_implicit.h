@@ -25,6 +25,7 @@ ops_array *ops_convolution_implicit(const ops_convolution_form *form, ops_array 
  * these numbers of them, and its result, of turned weights. */
 #define OPS_CONVOLUTION_PHASES 8
 #define OPS_CONVOLUTION_COPIED_PHASES 64
+int64_t ops_convolution_phase_count(const ops_convolution_form *form); /* at most INT32_MAX */
 bool ops_convolution_has_phases(const ops_convolution_form *form, bool is_implicit);
 ops_array *ops_convolution_phases(const ops_convolution_form *form, bool is_implicit, ops_array *x,
                                   ops_array *w, ops_array *bias);

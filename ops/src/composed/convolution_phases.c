@@ -28,19 +28,25 @@ static bool image_lengths(const ops_convolution_form *f, int64_t *before, int64_
     return reads;
 }
 
-bool ops_convolution_has_phases(const ops_convolution_form *f, bool is_implicit)
+int64_t ops_convolution_phase_count(const ops_convolution_form *f)
 {
-    const int64_t most = is_implicit ? OPS_CONVOLUTION_PHASES : OPS_CONVOLUTION_COPIED_PHASES;
-    int64_t count = 1, steps = 1;
+    int64_t count = 1;
     for (uint32_t i = 0; i < f->rank; i++) {
         const ops_phase_axis axis = axis_of(f, i);
         const int64_t phases = ops_phase_count(&axis);
-        count *= phases <= most ? phases : most + 1;
-        steps *= f->stride[i] <= most ? f->stride[i] : most + 1;
-        count = count <= most ? count : most + 1;
-        steps = steps <= most ? steps : most + 1;
+        count = phases <= INT32_MAX / count ? count * phases : INT32_MAX;
     }
-    return steps > 1 && count <= most;
+    return count;
+}
+
+bool ops_convolution_has_phases(const ops_convolution_form *f, bool is_implicit)
+{
+    const int64_t most = is_implicit ? OPS_CONVOLUTION_PHASES : OPS_CONVOLUTION_COPIED_PHASES;
+    bool has_steps = false;
+    for (uint32_t i = 0; i < f->rank; i++) {
+        has_steps = has_steps || f->stride[i] > 1;
+    }
+    return has_steps && ops_convolution_phase_count(f) <= most;
 }
 
 /* Whether a phase has no element of the window, so that its results are those of the bias. */
@@ -97,7 +103,8 @@ static ops_array *phase_compute(const ops_convolution_form *f, bool is_implicit,
                        : phase_copied(&form, x, w, bias);
 }
 
-/* Replaces the elements of a phase of the result. */
+/* Replaces the elements of a phase of the result, which is released: without other references the
+ * update is in place, also where it is computed within the scope. */
 static ops_array *phase_put(const ops_convolution_form *f, const ops_phase *phases, ops_array *y,
                             ops_array *part)
 {
@@ -111,7 +118,9 @@ static ops_array *phase_put(const ops_convolution_form *f, const ops_phase *phas
             return NULL;
         }
     }
-    return ops_array_update(y, &view, part);
+    ops_array *updated = ops_array_update(y, &view, part);
+    ops_array_release(y);
+    return updated;
 }
 
 ops_array *ops_convolution_phases(const ops_convolution_form *f, bool is_implicit, ops_array *x,

@@ -112,6 +112,7 @@ const ops_tuning ops_tuning_processor = {
                     .few_rows = 3,
                     .copied_pad_ns = 1.3,
                     .copied_join_ns = 1.6,
+                    .copied_phase_ns = 7000,
                     .depthwise_near_ns = 0.04,
                     .depthwise_far_ns = 0.2,
                     .depthwise_pad_ns = 0.31},
@@ -139,10 +140,8 @@ const ops_tuning ops_tuning_processor = {
              /* bf16 on an H100, native with copies over portable: 5128 x 5677 x 11 1.5, x 24 1.1,
               * x 32 0.9 (docs/benchmarks, 2026-11-28-regret). */
              .min_copied_work = 0x1p20, .min_copied_steps = 25, .copies_strict = true,
-             .quantised_rows = 0, .quantised_piece_rows = 128,
-             .quantised_piece_bytes = 1 << 22,
-             .copy_launch_ns = 1424.5, .copy_bytes_per_ns = 19.305,
-             .groups_per_unit = 4,
+             .quantised_rows = 0, .quantised_piece_rows = 128, .quantised_piece_bytes = 1 << 22,
+             .copy_launch_ns = 1424.5, .copy_bytes_per_ns = 19.305, .groups_per_unit = 4,
              /* 16 vectors of 8 floats, since compilers prefer half of the widest vectors. */
              .vectorised = {.block_m = 128,
                             .block_n = 16,
