@@ -80,8 +80,9 @@ static double estimate_others(const ops_convolution_form *f, bool is_transposed,
     const double outputs = (double)n->outputs > t->few_rows ? (double)n->outputs : t->few_rows;
     const double phases = t->copied_phase_ns * (work.phases - 1);
     if (ops_convolution_is_depthwise(f)) {
+        const bool is_far = work.has_steps || is_short || n->outputs > 1;
         return work.windows * (double)n->outputs *
-                   (work.has_steps || is_short ? t->depthwise_far_ns : t->depthwise_near_ns) +
+                   (is_far ? t->depthwise_far_ns : t->depthwise_near_ns) +
                t->depthwise_pad_ns * (work.results + (work.is_padded ? work.image : 0)) + phases;
     }
     const double element = !work.is_far ? t->copied_near_ns
