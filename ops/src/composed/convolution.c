@@ -106,7 +106,7 @@ ops_array *ops_convolution_row_major(ops_array *x)
     return x && !is_row_major(x) ? ops_array_copy(x) : x;
 }
 
-/* Along an axis: elements of x before those that are placed, their number, the place of the first. */
+/* Along an axis: elements of x before those that are placed, how many are, and the first place. */
 typedef struct placed_axis {
     int64_t skipped, count, at;
 } placed_axis;
@@ -124,8 +124,7 @@ static placed_axis place_axis(int64_t start, int64_t step, int64_t length, int64
 static ops_array *spread_in_zeros(const ops_convolution_form *f, const int64_t *at,
                                   const int64_t *step, const int64_t *shape, ops_array *x)
 {
-    ops_array *zeros =
-        ops_array_full(x->owner->context, x->view.type, x->view.rank, shape, 0);
+    ops_array *zeros = ops_array_full(x->owner->context, x->view.type, x->view.rank, shape, 0);
     ops_tensor target;
     if (!zeros || ops_array_describe(zeros, &target)) {
         return NULL;

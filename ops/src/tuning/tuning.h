@@ -231,8 +231,8 @@ typedef struct ops_convolution_tuning {
     double direct_general_ns; /* that a general kernel takes longer for a load of one lane */
     /* The other ways: of an element of a copied window whose neighbours are so in x or apart, in
      * short lines too (min_line); of a multiplication, few_rows of them at least for an element; of
-     * an element of x with its padding; of a result of groups, which copies join; of a further phase of
-     * a transposed convolution; the same of the kernel for one channel per group. */
+     * an element of x with its padding; of a result of groups, which copies join; of a further
+     * phase of a transposed convolution; the same of the kernel for one channel per group. */
     double copied_near_ns, copied_far_ns, copied_short_ns, copied_sum_ns, few_rows, copied_pad_ns,
         copied_join_ns, copied_phase_ns;
     double depthwise_near_ns, depthwise_far_ns, depthwise_pad_ns;
