@@ -209,7 +209,8 @@ typedef enum hal_gemm_precision { /* hal_gemm_description.precision */
     HAL_GEMM_STRICT = 0,   /* IEEE arithmetic of the accumulator's type */
     HAL_GEMM_ACCURATE = 1, /* the bound of STRICT; the method is free */
     HAL_GEMM_FAST = 2,     /* the arithmetic of the device's matrix units */
-    HAL_GEMM_NORMWISE = 3  /* ops only: a bound of the result's norm; plugins get ACCURATE */
+    HAL_GEMM_NORMWISE = 3, /* ops only: a bound of the result's norm; plugins get ACCURATE */
+    HAL_GEMM_EXACT = 4     /* ops only: F64 by integers, the same bits on every device */
 } hal_gemm_precision;
 
 #define HAL_GEMM_MAX_INPUTS 16u

@@ -25,11 +25,12 @@ hal_status ops_gemm_check_options(const ops_gemm_options *options)
                            "got %s",
                            options->config);
     }
-    if (options->precision > HAL_GEMM_NORMWISE || (uint32_t)options->impl > OPS_GEMM_NATIVE) {
-        const bool is_precision = options->precision > HAL_GEMM_NORMWISE;
+    if (options->precision > HAL_GEMM_EXACT || (uint32_t)options->impl > OPS_GEMM_NATIVE) {
+        const bool is_precision = options->precision > HAL_GEMM_EXACT;
         return ops_invalid("ops_gemm: options.%s: expected %s, got %u",
                            is_precision ? "precision" : "impl",
-                           is_precision ? "HAL_GEMM_STRICT, _ACCURATE, _FAST or _NORMWISE"
+                           is_precision ? "HAL_GEMM_STRICT, _ACCURATE, _FAST, _NORMWISE or "
+                                        "_EXACT"
                                         : "OPS_GEMM_ANY, _PORTABLE or _NATIVE",
                            is_precision ? options->precision : (uint32_t)options->impl);
     }
@@ -63,6 +64,27 @@ static hal_status check_factors(const ops_gemm_options *options, hal_type type)
                 "larger number",
                 i == 0 ? "alpha" : "beta", hal_type_name(sum));
         }
+    }
+    return HAL_OK;
+}
+
+/* What products of the class EXACT take. */
+static hal_status check_exact(const ops_gemm_options *options, const ops_tensor *a,
+                              const ops_tensor *c)
+{
+    if (options->precision != HAL_GEMM_EXACT || hal_type_is_integer(a->type)) {
+        return HAL_OK;
+    }
+    if (a->type != HAL_TYPE_F64 || c->type != HAL_TYPE_F64) {
+        return ops_invalid("ops_gemm: a, b, c: expected f64 with HAL_GEMM_EXACT, got %s, %s and %s",
+                           hal_type_name(a->type), hal_type_name(a->type), hal_type_name(c->type));
+    }
+    if (options->epilogue || options->config) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_gemm: options.%s: expected null with HAL_GEMM_EXACT, got %s",
+                              options->epilogue ? "epilogue" : "config",
+                              options->epilogue ? "one; compute it by ops_pointwise"
+                                                : options->config);
     }
     return HAL_OK;
 }
@@ -160,6 +182,7 @@ hal_status ops_gemm_check_matrices(const ops_context *context, const ops_gemm_op
     HAL_TRY(ops_check_tensor(context, "ops_gemm", "a", a));
     HAL_TRY(ops_check_output(context, "ops_gemm", "c", c));
     HAL_TRY(check_types(options, a, b, c));
+    HAL_TRY(check_exact(options, a, c));
     HAL_TRY(check_factors(options, a->type));
     HAL_TRY(check_shapes(a, b, c));
     if (ops_overlap(a, c) || ops_overlap(b, c)) {

@@ -10,7 +10,8 @@ typedef enum ops_gemm_path {
     OPS_GEMM_PATH_NONE,     /* C has no elements */
     OPS_GEMM_PATH_PORTABLE, /* kernels of IR */
     OPS_GEMM_PATH_NATIVE,   /* the plugin's kernel */
-    OPS_GEMM_PATH_LEVELS    /* Strassen's algorithm in kernels of its own, see normwise */
+    OPS_GEMM_PATH_LEVELS,   /* Strassen's algorithm in kernels of its own, see normwise */
+    OPS_GEMM_PATH_EXACT     /* F64 by integers, see exact */
 } ops_gemm_path;
 
 /* Operands that are copied first: into rows, since neither rows nor columns are contiguous; into

@@ -19,6 +19,26 @@ ops_normwise_shape ops_gemm_normwise_shape(const ops_product *product)
                                 .max_workspace = options->max_workspace};
 }
 
+/* The matrices of a batch, also where all products share one. */
+static ops_tensor batch_view(const ops_product *product, const ops_matrix *matrix)
+{
+    ops_tensor view = ops_matrix_view(matrix, product->batch);
+    view.shape[0] = product->batch;
+    return view;
+}
+
+ops_exact_product ops_gemm_exact_product(const ops_product *product)
+{
+    const ops_gemm_options *options = product->options;
+    return (ops_exact_product){.a = batch_view(product, &product->a),
+                               .b = batch_view(product, &product->b),
+                               .c = batch_view(product, &product->c),
+                               .alpha = options->alpha,
+                               .beta = options->beta,
+                               .impl = options->impl,
+                               .max_workspace = options->max_workspace};
+}
+
 /* Plans a product of another class than NORMWISE whose matrices have contiguous rows or columns:
  * the plugin's kernel where it is not slower than the portable one. */
 static hal_status plan_ordinary(ops_context *context, const ops_product *product, uint32_t without,
@@ -81,6 +101,10 @@ static hal_status plan_choose(ops_context *context, const ops_product *product, 
         plan->levels = product->options->levels;
         return HAL_OK;
     }
+    if (product->precision == HAL_GEMM_EXACT) {
+        plan->path = OPS_GEMM_PATH_EXACT;
+        return HAL_OK;
+    }
     ops_product_copy(&contiguous, product);
     const uint32_t copies = ops_product_make_contiguous(&contiguous, layouts);
     if (product->precision == HAL_GEMM_NORMWISE) {
@@ -111,6 +135,11 @@ hal_status ops_gemm_plan_make_ranked(ops_context *context, const ops_product *pr
 {
     ops_product contiguous;
     ops_tensor layouts[3];
+    if (product->precision == HAL_GEMM_EXACT) {
+        return hal_status_set(HAL_ERROR_UNSUPPORTED,
+                              "ops_gemm_get_config: options.precision: expected another class than "
+                              "HAL_GEMM_EXACT, which has no configs");
+    }
     ops_product_copy(&contiguous, product);
     *plan = (ops_gemm_plan){.path = OPS_GEMM_PATH_PORTABLE};
     plan->copies = ops_product_make_contiguous(&contiguous, layouts);

@@ -3,6 +3,7 @@
 #ifndef OPS_SRC_GEMM_PLANNER_H
 #define OPS_SRC_GEMM_PLANNER_H
 
+#include "exact/exact.h"
 #include "normwise/normwise.h"
 #include "plan.h"
 
@@ -17,5 +18,8 @@ hal_status ops_gemm_plan_make_ranked(ops_context *context, const ops_product *pr
 
 /* Of a product of the class NORMWISE. */
 ops_normwise_shape ops_gemm_normwise_shape(const ops_product *product);
+
+/* Of a product of the class EXACT, without what multiplies bytes. */
+ops_exact_product ops_gemm_exact_product(const ops_product *product);
 
 #endif

@@ -77,6 +77,13 @@ static hal_status record_levels(ops_context *context, const ops_product *product
     return ops_normwise_multiply(context, &by_levels, c_is_written);
 }
 
+static hal_status record_exact(ops_context *context, const ops_product *product)
+{
+    ops_exact_product exact = ops_gemm_exact_product(product);
+    exact.multiply = ops_gemm_run;
+    return ops_exact_multiply(context, &exact);
+}
+
 hal_status ops_gemm_plan_find(ops_context *context, const ops_product *product, ops_gemm_plan *plan)
 {
     uint64_t key[2];
@@ -106,6 +113,8 @@ static hal_status product_record(ops_context *context, const ops_product *produc
         const hal_status status = plan->path == OPS_GEMM_PATH_NONE ? HAL_OK
                                   : plan->path == OPS_GEMM_PATH_LEVELS
                                       ? record_levels(context, product, plan, &c_is_written)
+                                  : plan->path == OPS_GEMM_PATH_EXACT
+                                      ? record_exact(context, product)
                                       : record_ordinary(context, product, plan);
         if (status == HAL_OK && has_failed) {
             ops_message_restore(&message);

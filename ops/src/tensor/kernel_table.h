@@ -38,7 +38,10 @@ enum {
     OPS_FAMILY_LSTM,
     OPS_FAMILY_GRU,
     OPS_FAMILY_PLANES,
-    OPS_FAMILY_DIRECT
+    OPS_FAMILY_DIRECT,
+    OPS_FAMILY_EXACT_CLASSES,
+    OPS_FAMILY_EXACT_PLANES,
+    OPS_FAMILY_EXACT_FINISH
 };
 
 /* Everything that the text of a kernel depends on, as bytes; equal keys share a kernel. A key
