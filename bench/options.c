@@ -111,11 +111,11 @@ static bool read_impl(const char *text, void *options)
 
 static bool read_precisions(const char *text, void *options)
 {
-    static const char *const names[BENCH_MAX_CLASSES] = {"strict",   "accurate",  "fast",
-                                                         "normwise", "normwise1", "normwise2"};
+    static const char *const names[BENCH_MAX_CLASSES] = {"strict",    "accurate",  "fast", "normwise",
+                                                         "normwise1", "normwise2", "exact"};
     static const hal_gemm_precision classes[BENCH_MAX_CLASSES] = {
-        HAL_GEMM_STRICT,   HAL_GEMM_ACCURATE, HAL_GEMM_FAST,
-        HAL_GEMM_NORMWISE, HAL_GEMM_NORMWISE, HAL_GEMM_NORMWISE};
+        HAL_GEMM_STRICT,   HAL_GEMM_ACCURATE, HAL_GEMM_FAST, HAL_GEMM_NORMWISE,
+        HAL_GEMM_NORMWISE, HAL_GEMM_NORMWISE, HAL_GEMM_EXACT};
     bench_options *asked = options;
     char word[16];
     int more;
@@ -125,7 +125,8 @@ static bool read_precisions(const char *text, void *options)
         if (index < 0 || asked->precision_count == BENCH_MAX_CLASSES) {
             return false;
         }
-        asked->levels_of[asked->precision_count] = index > 3 ? (uint32_t)index - 3 : 0;
+        const bool has_levels = classes[index] == HAL_GEMM_NORMWISE && index > 3;
+        asked->levels_of[asked->precision_count] = has_levels ? (uint32_t)index - 3 : 0;
         asked->precisions[asked->precision_count++] = classes[index];
     }
     return more == 0 && asked->precision_count > 0;
@@ -313,7 +314,7 @@ static const command_option rows[] = {
     {.name = "precision",
      .argument = "LIST",
      .help = "of gemm and dense, with commas: strict, accurate, fast, normwise, and of gemm "
-             "normwise1, normwise2, with as many levels (strict)",
+             "normwise1, normwise2, with as many levels, and exact, of f64 (strict)",
      .kind = COMMAND_CALL,
      .read = read_precisions},
     {.name = "once",

@@ -12,7 +12,7 @@
 #define BENCH_MAX_PEERS 8
 #define BENCH_MAX_SIZES 32
 #define BENCH_MAX_JOINS 4
-#define BENCH_MAX_CLASSES 6      /* of precision */
+#define BENCH_MAX_CLASSES 7      /* of precision */
 #define BENCH_MAX_CANDIDATES 100 /* of each implementation */
 #define BENCH_BEST "best"        /* the peer that is the best of --regret's alternatives */
 

@@ -144,7 +144,7 @@ bool bench_select_precision(bench_options *options, int index)
 
 const char *bench_precision_name(hal_gemm_precision precision)
 {
-    static const char *const names[] = {"strict", "accurate", "fast", "normwise"};
+    static const char *const names[] = {"strict", "accurate", "fast", "normwise", "exact"};
     return names[precision];
 }
 

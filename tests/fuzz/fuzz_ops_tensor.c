@@ -431,7 +431,7 @@ static hal_status call_gemm(machine *m)
     ops_gemm_options options = {.size = sizeof(ops_gemm_options),
                                 .alpha = next_number(m),
                                 .beta = next(m) % 2 ? next_number(m) : 0,
-                                .precision = next(m) % 5,
+                                .precision = next(m) % 6,
                                 .impl = (ops_gemm_impl)(next(m) % 4)};
     const uint32_t has = next(m);
     if (has % 4 == 0) {

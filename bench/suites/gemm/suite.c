@@ -322,7 +322,8 @@ static void run_classes(const gemm_product *shape, peer *peers, int peer_count)
                                            .precision = options->precision,
                                            .levels = options->levels,
                                            .impl = options->impl};
-            if (options->epilogue && hal_type_size(p.type) > 1) {
+            if (options->epilogue && hal_type_size(p.type) > 1 &&
+                options->precision != HAL_GEMM_EXACT) {
                 classes[count] = classes[count - 1];
                 classes[count++].has_epilogue = true;
             }
