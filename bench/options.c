@@ -111,8 +111,8 @@ static bool read_impl(const char *text, void *options)
 
 static bool read_precisions(const char *text, void *options)
 {
-    static const char *const names[BENCH_MAX_CLASSES] = {"strict",    "accurate",  "fast", "normwise",
-                                                         "normwise1", "normwise2", "exact"};
+    static const char *const names[BENCH_MAX_CLASSES] = {
+        "strict", "accurate", "fast", "normwise", "normwise1", "normwise2", "exact"};
     static const hal_gemm_precision classes[BENCH_MAX_CLASSES] = {
         HAL_GEMM_STRICT,   HAL_GEMM_ACCURATE, HAL_GEMM_FAST, HAL_GEMM_NORMWISE,
         HAL_GEMM_NORMWISE, HAL_GEMM_NORMWISE, HAL_GEMM_EXACT};

@@ -77,6 +77,7 @@ static const struct {
     {"ops/gemm_native_classes", CASE_LEVEL_OPS, cases_ops_gemm_native_classes},
     {"ops/gemm_long", CASE_LEVEL_OPS, cases_ops_gemm_long},
     {"ops/gemm_integers", CASE_LEVEL_OPS, cases_ops_gemm_integers},
+    {"ops/gemm_exact", CASE_LEVEL_OPS, cases_ops_gemm_exact},
     {"ops/gemm_stress", CASE_LEVEL_STRESS, cases_ops_gemm_stress},
     {"ops/normwise", CASE_LEVEL_STRESS, cases_ops_normwise},
     {"ops/index", CASE_LEVEL_OPS, cases_ops_index},

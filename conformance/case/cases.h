@@ -73,6 +73,7 @@ void cases_ops_gemm_classes(case_list *list);
 void cases_ops_gemm_native_classes(case_list *list);
 void cases_ops_gemm_long(case_list *list);
 void cases_ops_gemm_integers(case_list *list);
+void cases_ops_gemm_exact(case_list *list);
 void cases_ops_gemm_stress(case_list *list);
 void cases_ops_normwise(case_list *list);
 void cases_ops_quantised(case_list *list);

@@ -35,8 +35,10 @@ static const case_size product_sizes[] = {
 static void run_product(case_run *run, const void *parameters)
 {
     const product *tested = parameters;
-    case_claim_storage(run, tested->type);
-    case_claim_arithmetic(run, tested->type);
+    if (tested->precision != HAL_GEMM_EXACT) { /* which computes F64 by integers */
+        case_claim_storage(run, tested->type);
+        case_claim_arithmetic(run, tested->type);
+    }
     if (tested->impl == OPS_GEMM_NATIVE) {
         case_claim_or_rewrite(run, false, "a native product of this kind");
     }
@@ -76,8 +78,9 @@ static void print_product(const void *parameters, uint64_t seed, char *name, siz
                                  hal_type_name(tested->type_c));
     }
     if (tested->precision != HAL_GEMM_STRICT) {
-        snprintf(more + used, sizeof more - used, ",precision=%s",
-                 tested->precision == HAL_GEMM_FAST ? "fast" : "accurate");
+        static const char *const names[] = {
+            [HAL_GEMM_ACCURATE] = "accurate", [HAL_GEMM_FAST] = "fast", [HAL_GEMM_EXACT] = "exact"};
+        snprintf(more + used, sizeof more - used, ",precision=%s", names[tested->precision]);
     }
     snprintf(name, bytes, "gemm(type=%s,m=%d,n=%d,k=%d,ta=%d,tb=%d%s,impl=%s,seed=%llu)",
              hal_type_name(tested->type), tested->m, tested->n, tested->k, tested->transpose_a,
@@ -247,6 +250,34 @@ static void add_classes(case_list *list, hal_type type, ops_gemm_impl impl)
     }
 }
 
+/* The class EXACT: layouts, batches and factors, with few steps of k and with more. */
+static void add_exact(case_list *list, ops_gemm_impl impl)
+{
+    static const double scales[][2] = {{1.0, 0.0}, {-0.5, 2.0}, {1.0, 1.0}, {0.0, 0.5}, {3.0, 0.0}};
+    for (int i = 0; i < 16; i++) {
+        const double *scale = scales[i % 5];
+        const product tested = {.type = HAL_TYPE_F64,
+                                .type_c = HAL_TYPE_F64,
+                                .m = i == 15 ? 1 : 37,
+                                .n = i == 15 ? 1 : 51,
+                                .k = i == 15      ? 16500
+                                     : i % 3 == 0 ? 9
+                                                  : 70,
+                                .transpose_a = i % 2 != 0,
+                                .transpose_b = i / 2 % 2 != 0,
+                                .transpose_c = i / 4 % 2 != 0,
+                                .padding = i % 3,
+                                .alpha = scale[0],
+                                .beta = scale[1],
+                                .batch = i > 8 && i < 15 ? 3 : 1,
+                                .shared_a = i == 10 || i == 11,
+                                .shared_b = i == 12 || i == 13,
+                                .impl = impl,
+                                .precision = HAL_GEMM_EXACT};
+        add_product(list, &tested);
+    }
+}
+
 /* What a native implementation on matrix units may get wrong apart from sizes: scales, batches that
  * share an operand, a wider C, and further inputs. */
 static void add_native_classes(case_list *list, hal_type type)
@@ -390,6 +421,7 @@ void cases_ops_gemm_classes(case_list *list)
             add_classes(list, type, OPS_GEMM_PORTABLE);
         }
     }
+    add_exact(list, OPS_GEMM_PORTABLE);
 }
 
 void cases_ops_gemm_native_classes(case_list *list)
@@ -399,6 +431,7 @@ void cases_ops_gemm_native_classes(case_list *list)
             add_native_classes(list, type);
         }
     }
+    add_exact(list, OPS_GEMM_NATIVE);
 }
 
 void cases_ops_gemm_long(case_list *list)

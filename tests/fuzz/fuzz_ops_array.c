@@ -376,7 +376,7 @@ static ops_array *make(machine *m, uint32_t what, int *is_far)
                            : ops_array_log_softmax(next(m) % 9, x);
     case 15: {
         ops_array *y = operand(m, is_far);
-        return ops_array_matmul(x, y, next(m) % 4);
+        return ops_array_matmul(x, y, next(m) % 5);
     }
     case 21: {
         ops_array *const parts[3] = {x, operand(m, is_far), operand(m, is_far)};

@@ -7,7 +7,7 @@
 #define PRECISION_BITS 4u
 #define LEVELS_MASK ((OPS_MATMUL_GROUPED >> PRECISION_BITS) - 1)
 
-_Static_assert(HAL_GEMM_NORMWISE >> PRECISION_BITS == 0 && HAL_GEMM_MAX_LEVELS <= LEVELS_MASK,
+_Static_assert(HAL_GEMM_EXACT >> PRECISION_BITS == 0 && HAL_GEMM_MAX_LEVELS <= LEVELS_MASK,
                "precision and levels fit into `function`");
 
 uint32_t ops_matmul_function(uint32_t precision, uint32_t levels)

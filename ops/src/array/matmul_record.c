@@ -40,13 +40,16 @@ static hal_status product_record(const ops_fusion_plan *plan, const ops_gemm_opt
 }
 
 /* Whether the product is computed by another implementation with the epilogue than without, and so
- * in another order of additions. */
+ * in another order of additions, or takes none. */
 static bool epilogue_changes_product(const ops_fusion_plan *plan, const ops_gemm_options *options,
                                      const ops_tensor *y)
 {
     const ops_tensor *a = &plan->inputs[0]->view, *b = &plan->inputs[1]->view;
     ops_gemm_options plain = *options;
     ops_tensor product = plan->anchor->view;
+    if (options->epilogue && options->precision == HAL_GEMM_EXACT) {
+        return true;
+    }
     if (options->epilogue && ops_node_is_grouped(plan->anchor)) {
         const ops_grouped_form *groups = plan->anchor->form;
         return ops_gemm_grouped_epilogue_changes(

@@ -294,10 +294,12 @@ static ops_array *defer_matmul(const char *function, ops_array *a, ops_array *b,
     if (!ops_check_operands(function, operands, 2)) {
         return NULL;
     }
-    if (precision > HAL_GEMM_NORMWISE) {
-        ops_invalid(
-            "%s: precision: expected HAL_GEMM_STRICT, _ACCURATE, _FAST or _NORMWISE, got %u",
-            function, precision);
+    const bool is_exact = precision == HAL_GEMM_EXACT;
+    if (precision > HAL_GEMM_EXACT ||
+        (is_exact && hal_type_is_float(a->view.type) && a->view.type != HAL_TYPE_F64)) {
+        ops_invalid("%s: precision: expected HAL_GEMM_STRICT, _ACCURATE, _FAST, _NORMWISE or, of "
+                    "f64, _EXACT, got %u of %s",
+                    function, precision, hal_type_name(a->view.type));
         return NULL;
     }
     if (levels > HAL_GEMM_MAX_LEVELS) {

@@ -30,7 +30,7 @@ hal_status ops_gemm_check_options(const ops_gemm_options *options)
         return ops_invalid("ops_gemm: options.%s: expected %s, got %u",
                            is_precision ? "precision" : "impl",
                            is_precision ? "HAL_GEMM_STRICT, _ACCURATE, _FAST, _NORMWISE or "
-                                        "_EXACT"
+                                          "_EXACT"
                                         : "OPS_GEMM_ANY, _PORTABLE or _NATIVE",
                            is_precision ? options->precision : (uint32_t)options->impl);
     }

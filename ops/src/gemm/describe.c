@@ -107,15 +107,15 @@ static void add_exact(line *l, const ops_context *context, const ops_product *pr
         line_add(l, "each element from its row and column: few steps of k");
         return;
     }
-    line_add(l, "products of bytes for %lld x %lld elements at a time, %llu bytes of temporary memory",
+    line_add(l,
+             "products of bytes for %lld x %lld elements at a time, %llu bytes of temporary memory",
              (long long)block.m, (long long)block.n, (unsigned long long)block.bytes);
 }
 
 void ops_gemm_plan_describe(const ops_context *context, const ops_product *product,
                             const ops_gemm_plan *plan, uint64_t bytes, char *text)
 {
-    static const char *const classes[] = {"strict", "accurate", "fast", "normwise",
-                                          "exact"};
+    static const char *const classes[] = {"strict", "accurate", "fast", "normwise", "exact"};
     line l = {.text = text, .bytes = bytes};
     text[0] = 0;
     line_add(&l, "%lld x %lld x %lld, ", (long long)product->c.rows, (long long)product->c.columns,

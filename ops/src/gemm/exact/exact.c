@@ -112,8 +112,8 @@ static hal_status memory_create(ops_context *context, const ops_exact_block *blo
         const uint64_t classes = (uint64_t)(block->batch * lines[i]) * CLASS_BYTES;
         status = ops_buffer_create(context, classes, &memory->classes[i]);
         if (status == HAL_OK) {
-            status = ops_buffer_create(context, lines_bytes(block, lines[i], k),
-                                       &memory->planes[i]);
+            status =
+                ops_buffer_create(context, lines_bytes(block, lines[i], k), &memory->planes[i]);
         }
     }
     if (status == HAL_OK) {

@@ -22,7 +22,7 @@ typedef struct finish_form {
     uint32_t items;
     uint8_t index64;
     uint8_t has_sums;
-    uint8_t scales;    /* alpha is not 1, or C is read */
+    uint8_t scales; /* alpha is not 1, or C is read */
     uint8_t reads_c;
     uint8_t slots[VIEWS];
     uint8_t padding[2];
@@ -112,8 +112,8 @@ static ops_f64_words sum_round(hal_ir_builder *b, const exact_sum *sum)
     for (uint32_t i = 0; i < 4; i++) {
         all.limb[i] = hal_ir_get(b, sum->limb[i]);
     }
-    ops_f64_words y = ops_u128_round(
-        b, all, hal_ir_sub(b, largest, hal_ir_i32(b, PRODUCT_BIAS + 6)));
+    ops_f64_words y =
+        ops_u128_round(b, all, hal_ir_sub(b, largest, hal_ir_i32(b, PRODUCT_BIAS + 6)));
     const hal_ir_value is_plus = hal_ir_eq(b, specials, hal_ir_u32(b, HAS_PLUS));
     const hal_ir_value is_minus = hal_ir_eq(b, specials, hal_ir_u32(b, HAS_MINUS));
     hal_ir_value high = hal_ir_u32(b, 0x7ff80000u);
@@ -126,8 +126,8 @@ static ops_f64_words sum_round(hal_ir_builder *b, const exact_sum *sum)
 }
 
 /* The element from the first `k` steps of its row and column. */
-static ops_f64_words emit_dot(hal_ir_builder *b, const ops_exact_place places[3],
-                              const element *e, hal_ir_value k)
+static ops_f64_words emit_dot(hal_ir_builder *b, const ops_exact_place places[3], const element *e,
+                              hal_ir_value k)
 {
     const exact_sum sum = sum_begin(b);
     for (uint32_t pass = 0; pass < 2; pass++) {
@@ -170,8 +170,8 @@ static ops_u128 emit_recombine(hal_ir_builder *b, hal_ir_memory_id sums, hal_ir_
         item = hal_ir_add(b, item, plane);
     }
     const hal_ir_value half = hal_ir_u32(b, 1u << (OPS_EXACT_FRACTION_BITS - 1));
-    const hal_ir_value multiple = hal_ir_shr(b, hal_ir_add(b, fraction, half),
-                                             hal_ir_u32(b, OPS_EXACT_FRACTION_BITS));
+    const hal_ir_value multiple =
+        hal_ir_shr(b, hal_ir_add(b, fraction, half), hal_ir_u32(b, OPS_EXACT_FRACTION_BITS));
     const hal_ir_value low = hal_ir_i32(b, 0xffff), shift = hal_ir_i32(b, 16);
     hal_ir_value carry = hal_ir_i32(b, 0);
     for (uint32_t d = 0; d < OPS_EXACT_DIGITS; d++) { /* carries are signed */
@@ -280,8 +280,8 @@ static void emit_finish(hal_ir_builder *b, const void *user)
     e.b_index = ops_exact_line_index(b, &places[VIEW_B], batch, column);
     e.c_index = ops_exact_line_index(b, &places[VIEW_C], batch, row);
     e.c_index = ops_exact_step_index(b, &places[VIEW_C], e.c_index, column);
-    ops_f64_words y = form->has_sums ? emit_checked(b, form, places, &e, k, total)
-                                     : emit_dot(b, places, &e, k);
+    ops_f64_words y =
+        form->has_sums ? emit_checked(b, form, places, &e, k, total) : emit_dot(b, places, &e, k);
     if (form->scales) {
         y = emit_scaled(b, form, &places[VIEW_C], e.c_index, y);
     }
@@ -299,9 +299,9 @@ static void pass_begin(const ops_context *context, const ops_exact_finish *f, fi
     p->form.scales = f->alpha != 1 || f->beta != 0;
     p->form.has_sums = f->sums != NULL;
     for (uint32_t i = 0; i < 3; i++) {
-        const uint32_t access = i < 2               ? HAL_ACCESS_READ
+        const uint32_t access = i < 2             ? HAL_ACCESS_READ
                                 : p->form.reads_c ? HAL_ACCESS_READ_WRITE
-                                                    : HAL_ACCESS_WRITE;
+                                                  : HAL_ACCESS_WRITE;
         ops_exact_operand_bind(context, &p->bindings, tensors[i], access, &p->operands[i]);
         p->form.slots[i] = p->operands[i].slot;
     }

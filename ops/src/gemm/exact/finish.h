@@ -11,9 +11,9 @@
 
 /* C = alpha A B + beta C of a block, of fewer than 2^31 elements. Tensors of F64 of rank 3. */
 typedef struct ops_exact_finish {
-    ops_tensor a, b, c;     /* [batch, m, k], [batch, n, k], [batch, m, n]; k up to the limit */
-    double alpha, beta;     /* C is not read where beta is 0 */
-    hal_buffer *a_classes;  /* as ops_exact_lines_classify; null: each element from the operands */
+    ops_tensor a, b, c;    /* [batch, m, k], [batch, n, k], [batch, m, n]; k up to the limit */
+    double alpha, beta;    /* C is not read where beta is 0 */
+    hal_buffer *a_classes; /* as ops_exact_lines_classify; null: each element from the operands */
     hal_buffer *b_classes;
     hal_buffer *sums; /* I32 [OPS_EXACT_PLANES, batch, m, n]: the planes' products */
     uint32_t bits;    /* of the whole numbers in the planes */

@@ -49,8 +49,7 @@ static line_place emit_line(hal_ir_builder *b, const ops_exact_place *x, hal_ir_
 static hal_ir_value emit_largest(hal_ir_builder *b, const lines_form *form, hal_ir_memory_id shared,
                                  hal_ir_value line_item, hal_ir_value step_item, hal_ir_value value)
 {
-    const hal_ir_value first =
-        hal_ir_mul(b, line_item, hal_ir_u32(b, form->step_items));
+    const hal_ir_value first = hal_ir_mul(b, line_item, hal_ir_u32(b, form->step_items));
     const hal_ir_value own = hal_ir_add(b, first, step_item);
     hal_ir_store(b, shared, own, value);
     hal_ir_barrier(b);
@@ -69,7 +68,7 @@ static void emit_classify(hal_ir_builder *b, const void *user)
     const lines_pass *p = user;
     const lines_form *form = &p->form;
     const uint32_t items = form->line_items * form->step_items;
-    hal_ir_group_size(b, form->by_lines ? form->line_items : form->step_items, 
+    hal_ir_group_size(b, form->by_lines ? form->line_items : form->step_items,
                       form->by_lines ? form->step_items : form->line_items, 1);
     ops_declare_bindings(b, &p->bindings);
     const hal_ir_memory_id shared = hal_ir_shared(b, "largest", HAL_TYPE_U32, items);
@@ -265,7 +264,8 @@ hal_status ops_exact_lines_classify(ops_context *context, const ops_exact_lines 
         p.form.step_items /= 2;
     }
     uint32_t grid[3];
-    HAL_TRY(ops_grid_spread(context, "ops_gemm", ops_ceil_divide(p.total, p.form.line_items), grid));
+    HAL_TRY(
+        ops_grid_spread(context, "ops_gemm", ops_ceil_divide(p.total, p.form.line_items), grid));
     ops_cache_key key;
     ops_entry *entry;
     ops_block block;

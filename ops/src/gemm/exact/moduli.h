@@ -16,8 +16,8 @@
 
 typedef struct ops_exact_modulus {
     uint32_t p;
-    uint32_t inverse;                   /* w */
-    uint32_t fraction;                  /* 2^OPS_EXACT_FRACTION_BITS / p, rounded */
+    uint32_t inverse;                    /* w */
+    uint32_t fraction;                   /* 2^OPS_EXACT_FRACTION_BITS / p, rounded */
     uint16_t quotient[OPS_EXACT_DIGITS]; /* P / p */
 } ops_exact_modulus;
 

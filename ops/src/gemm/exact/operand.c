@@ -8,13 +8,13 @@ enum { WORDS = 2 }; /* of a number */
 void ops_exact_operand_bind(const ops_context *context, ops_bindings *bindings, const ops_tensor *x,
                             uint32_t access, ops_exact_operand *operand)
 {
-    operand->words = (ops_tensor){.buffer = x->buffer,
-                                  .type = HAL_TYPE_U32,
-                                  .rank = 4,
-                                  .offset = WORDS * x->offset,
-                                  .shape = {x->shape[0], x->shape[1], x->shape[2], WORDS},
-                                  .stride = {WORDS * x->stride[0], WORDS * x->stride[1],
-                                             WORDS * x->stride[2], 1}};
+    operand->words = (ops_tensor){
+        .buffer = x->buffer,
+        .type = HAL_TYPE_U32,
+        .rank = 4,
+        .offset = WORDS * x->offset,
+        .shape = {x->shape[0], x->shape[1], x->shape[2], WORDS},
+        .stride = {WORDS * x->stride[0], WORDS * x->stride[1], WORDS * x->stride[2], 1}};
     operand->slot = (uint8_t)ops_bind(context, bindings, &operand->words, access);
 }
 

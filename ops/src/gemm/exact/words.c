@@ -2,12 +2,12 @@
 #include "words.h"
 
 #define WORD_BITS 32u
-#define EXPONENT_SHIFT 20u           /* of the high word */
-#define HIDDEN_BIT 0x00100000u       /* of the significand, in the high word */
-#define FRACTION_MASK 0x000fffffu    /* of the high word */
-#define MAGNITUDE_MASK 0x7fffffffu   /* of the high word */
-#define SIGN_BIT 0x80000000u         /* of the high word */
-#define INFINITY_HIGH 0x7ff00000u    /* its low word is 0 */
+#define EXPONENT_SHIFT 20u         /* of the high word */
+#define HIDDEN_BIT 0x00100000u     /* of the significand, in the high word */
+#define FRACTION_MASK 0x000fffffu  /* of the high word */
+#define MAGNITUDE_MASK 0x7fffffffu /* of the high word */
+#define SIGN_BIT 0x80000000u       /* of the high word */
+#define INFINITY_HIGH 0x7ff00000u  /* its low word is 0 */
 #define EXPONENT_BIAS 1023
 
 static hal_ir_value shl(hal_ir_builder *b, hal_ir_value x, uint32_t count)
@@ -143,8 +143,8 @@ ops_u128 ops_u128_shift_right(hal_ir_builder *b, ops_u128 x, hal_ir_value count)
     }
     const hal_ir_value rest = hal_ir_and(b, count, hal_ir_u32(b, WORD_BITS - 1));
     for (uint32_t i = 0; i < 4; i++) {
-        const hal_ir_value moved = i < 3 ? funnel(b, x.limb[i], x.limb[i + 1], rest)
-                                         : hal_ir_shr(b, x.limb[i], rest);
+        const hal_ir_value moved =
+            i < 3 ? funnel(b, x.limb[i], x.limb[i + 1], rest) : hal_ir_shr(b, x.limb[i], rest);
         x.limb[i] = hal_ir_select(b, is_none, zero, moved);
     }
     return x;
@@ -201,7 +201,8 @@ static ops_f64_words shift_sticky(hal_ir_builder *b, ops_f64_words x, hal_ir_val
 {
     const hal_ir_value is_word = hal_ir_ge(b, count, hal_ir_u32(b, WORD_BITS));
     const hal_ir_value bits = hal_ir_and(b, count, hal_ir_u32(b, WORD_BITS - 1));
-    const hal_ir_value mask = hal_ir_sub(b, hal_ir_shl(b, hal_ir_u32(b, 1), bits), hal_ir_u32(b, 1));
+    const hal_ir_value mask =
+        hal_ir_sub(b, hal_ir_shl(b, hal_ir_u32(b, 1), bits), hal_ir_u32(b, 1));
     const hal_ir_value cut = hal_ir_select(b, is_word, x.high, x.low);
     hal_ir_value lost = hal_ir_and(b, cut, mask);
     lost = hal_ir_or(b, lost, hal_ir_select(b, is_word, x.low, hal_ir_u32(b, 0)));
@@ -221,8 +222,8 @@ static ops_f64_words round_words(hal_ir_builder *b, ops_f64_words x, hal_ir_valu
     const hal_ir_value below = hal_ir_and(b, x.low, hal_ir_u32(b, (1u << DROPPED) - 1));
     const hal_ir_value odd = hal_ir_and(b, y.low, hal_ir_u32(b, 1));
     /* Above a half, or a half and odd: below + odd exceeds it. */
-    const hal_ir_value up = hal_ir_gt(b, hal_ir_add(b, below, odd),
-                                      hal_ir_u32(b, 1u << (DROPPED - 1)));
+    const hal_ir_value up =
+        hal_ir_gt(b, hal_ir_add(b, below, odd), hal_ir_u32(b, 1u << (DROPPED - 1)));
     hal_ir_value carry = hal_ir_u32(b, 0);
     y.low = add_carry(b, y.low, bit_of(b, up), &carry);
     y.high = hal_ir_add(b, y.high, carry);
