@@ -273,6 +273,28 @@ static uint32_t group_first_tile(wrap_ir *ir, uint32_t i)
     return i;
 }
 
+/* ---- Products of F64 by integers ---- */
+
+/* The magnitudes of an element's terms are taken to be enough for its bound. */
+static uint32_t exact_unchecked(wrap_ir *ir, uint32_t i)
+{
+    hal_ir_record *enough = &ir->records[i];
+    if (has_opcode(ir, enough->a, HAL_IR_SCALAR) && edit_type_of(ir, enough->a) == HAL_TYPE_I32) {
+        enough->b = enough->a;
+    }
+    return i;
+}
+
+/* The carry that a carry makes is lost. */
+static uint32_t exact_carry(wrap_ir *ir, uint32_t i)
+{
+    if (has_opcode(ir, ir->records[i].a, HAL_IR_LT) &&
+        has_opcode(ir, ir->records[i].b, HAL_IR_LT)) {
+        ir->records[i].b = ir->records[i].a;
+    }
+    return i;
+}
+
 /* ---- Random numbers ---- */
 
 /* A number from random bits has 23 of them, not 24. */
@@ -313,6 +335,8 @@ const mutant mutants_families[] = {MUTANT(gather_beyond, "gather", LT, NONE),
                                    MUTANT(loop_choice, "chain", SELECT, I32),
                                    MUTANT(integer_sums, "gemm", STORE, NONE),
                                    MUTANT(group_first_tile, "gemm_grouped", LE, NONE),
+                                   MUTANT(exact_unchecked, "exact_finish", LE, NONE),
+                                   MUTANT(exact_carry, "exact_finish", OR, BOOL),
                                    MUTANT(complex_cross, "chain", ADD, NONE),
                                    MUTANT(random_bits, "random_uniform", SHR, U32),
                                    {.name = NULL}};

@@ -28,7 +28,9 @@ typedef struct ops_gemm_options {
      * a number that rounds to one, gives NaN. _FAST: the arithmetic of the units, which may round
      * one F32 operand to 11 bits and truncate the other, and drop bits of sums of F8_E4M3, at most
      * 2^-5 |A||B| in all. _NORMWISE: a bound of the result's norm, not of its elements (see
-     * normwise.h); as _ACCURATE where that is not slower. */
+     * normwise.h); as _ACCURATE where that is not slower. _EXACT, of F64 alone: the bound of
+     * _STRICT by integer arithmetic, with the same bits on every device and also on those without
+     * F64; see ops_gemm. */
     uint32_t precision;
     ops_gemm_impl impl;
     double alpha, beta;
@@ -42,7 +44,9 @@ typedef struct ops_gemm_options {
     uint32_t levels; /* of recursion for _NORMWISE, see normwise.h; 0: those that gain */
     /* Bytes of temporary memory that levels of _NORMWISE, or copies of A and B for a native kernel,
      * or its workspace may take; with less than one level needs, the product is an ordinary one,
-     * and with less than the others need, the portable kernel computes it. 0: no limit. */
+     * and with less than the others need, the portable kernel computes it. 0: no limit. Of _EXACT:
+     * bytes that a block of C may take, of which the smallest, of at most 32 x 32 elements, is used
+     * in any case; 0: an eighth of the device's memory, at most 4 GiB. */
     uint64_t max_workspace;
     const ops_gemm_prepared *prepared; /* is used as B, whose argument is null then; null: none */
     const ops_tensor *a_sums; /* of _NORMWISE: in the place of a, see normwise.h; null: none */
@@ -82,6 +86,15 @@ typedef struct ops_gemm_options {
  * few elements of C and a long k may use split-K: one kernel computes partial sums over parts of k,
  * another adds them. Without memory for the partial sums one kernel computes the product, in its
  * own order.
+ * The class HAL_GEMM_EXACT computes F64 by products of bytes and other integers (docs/exact.md). The
+ * bits of C depend on the numbers, k, alpha and beta alone: not on the device, strides, m, n, the
+ * batch, memory or options.impl. The bound of strict arithmetic holds, with v = u and subnormal
+ * numbers on every device. Sums are rounded once for each 16384 steps of k: of numbers of similar
+ * magnitude nearly all are the correctly rounded ones. A result of 0 is +0, a NaN is positive and
+ * quiet. Numbers beyond the range are infinite, as are then sums that another order might keep
+ * finite. Elements whose terms are small compared with the largest numbers of their row and column
+ * are computed one by one, which takes about as long as 100 integer operations for each step of k.
+ * C has F64, and there is no epilogue and no config.
  * Threads: the queue's.
  * Errors: INVALID_ARGUMENT with the shapes and types, UNSUPPORTED, OUT_OF_MEMORY, those of kernels
  * and dispatches; C may then be written in part. */
