@@ -23,11 +23,12 @@ typedef enum exact_data {
     DATA_ZEROS,   /* three of four are 0, as are whole rows and columns */
     DATA_SPECIAL, /* some are infinite or NaN */
     DATA_LARGE,   /* whose products are next to the largest number */
+    DATA_BANDS,   /* lines begin and end with 0; one has an infinity there */
     DATA_COUNT
 } exact_data;
 
-static const char *const data_names[DATA_COUNT] = {"normal", "equal", "apart",   "any",
-                                                   "small",  "zeros", "special", "large"};
+static const char *const data_names[DATA_COUNT] = {"normal", "equal",   "apart", "any",  "small",
+                                                   "zeros",  "special", "large", "bands"};
 
 typedef struct exact_case {
     int m, n, k;
@@ -190,8 +191,10 @@ static double *lines_create(case_run *run, const exact_case *p, bool is_left, ra
         if (p->data == DATA_APART) {
             made[i] = ldexp(made[i], is_left ? power : -power);
         }
-        if (p->data == DATA_ZEROS && i / k == lines / 2) {
-            made[i] = 0.0;
+        const size_t line = i / k, band = i % k * lines / k;
+        const bool is_outside = (band > line ? band - line : line - band) > lines / 4;
+        if (p->data == DATA_ZEROS ? line == lines / 2 : p->data == DATA_BANDS && is_outside) {
+            made[i] = i == k * (lines - 1) ? (double)INFINITY : 0.0;
         }
     }
     return made;

@@ -16,7 +16,7 @@
 #include "tensor/indexing.h"
 #include "tensor/message.h"
 
-enum { MIN_BLOCK = 32, MIN_STEPS = 17, CLASS_BYTES = 4, SUM_BYTES = 4 };
+enum { MIN_BLOCK = 32, MIN_STEPS = 17, LINE_BYTES = 4 * OPS_EXACT_LINE_WORDS, SUM_BYTES = 4 };
 
 /* Memory of the block that is in work. */
 typedef struct exact_memory {
@@ -50,7 +50,7 @@ static uint64_t sums_bytes(const ops_exact_block *block)
 static uint64_t block_bytes(const ops_exact_block *block, int64_t k)
 {
     const uint64_t lines = (uint64_t)(block->batch * (block->m + block->n));
-    return lines_bytes(block, block->m + block->n, k) + lines * CLASS_BYTES + sums_bytes(block);
+    return lines_bytes(block, block->m + block->n, k) + lines * LINE_BYTES + sums_bytes(block);
 }
 
 /* Halves a length of at least MIN_BLOCK, to a multiple of it. */
@@ -109,7 +109,7 @@ static hal_status memory_create(ops_context *context, const ops_exact_block *blo
     hal_status status = HAL_OK;
     *memory = (exact_memory){0};
     for (uint32_t i = 0; i < 2 && status == HAL_OK; i++) {
-        const uint64_t classes = (uint64_t)(block->batch * lines[i]) * CLASS_BYTES;
+        const uint64_t classes = (uint64_t)(block->batch * lines[i]) * LINE_BYTES;
         status = ops_buffer_create(context, classes, &memory->classes[i]);
         if (status == HAL_OK) {
             status =

@@ -125,13 +125,13 @@ static ops_f64_words sum_round(hal_ir_builder *b, const exact_sum *sum)
     return y;
 }
 
-/* The element from the first `k` steps of its row and column. */
+/* The element from the steps first to end - 1 of its row and column. */
 static ops_f64_words emit_dot(hal_ir_builder *b, const ops_exact_place places[3], const element *e,
-                              hal_ir_value k)
+                              hal_ir_value first, hal_ir_value end)
 {
     const exact_sum sum = sum_begin(b);
     for (uint32_t pass = 0; pass < 2; pass++) {
-        const hal_ir_value step = hal_ir_for(b, hal_ir_u32(b, 0), k, hal_ir_u32(b, 1));
+        const hal_ir_value step = hal_ir_for(b, first, end, hal_ir_u32(b, 1));
         const hal_ir_value a = ops_exact_step_index(b, &places[VIEW_A], e->a_index, step);
         const hal_ir_value c = ops_exact_step_index(b, &places[VIEW_B], e->b_index, step);
         const ops_f64_words x = ops_exact_load(b, &places[VIEW_A], a, HAL_IR_NONE);
@@ -189,6 +189,16 @@ static ops_u128 emit_recombine(hal_ir_builder *b, hal_ir_memory_id sums, hal_ir_
     return x;
 }
 
+/* What is known of a line. */
+static void emit_known(hal_ir_builder *b, hal_ir_memory_id memory, hal_ir_value line,
+                       hal_ir_value known[OPS_EXACT_LINE_WORDS])
+{
+    const hal_ir_value index = hal_ir_mul(b, line, hal_ir_u32(b, OPS_EXACT_LINE_WORDS));
+    for (uint32_t i = 0; i < OPS_EXACT_LINE_WORDS; i++) {
+        known[i] = hal_ir_load_wide(b, memory, index, (int32_t)i, 1, HAL_IR_NONE);
+    }
+}
+
 /* The element from the sums, where those of the magnitudes show that this is within the bound, else
  * from the operands. */
 static ops_f64_words emit_checked(hal_ir_builder *b, const finish_form *form,
@@ -198,8 +208,11 @@ static ops_f64_words emit_checked(hal_ir_builder *b, const finish_form *form,
     const hal_ir_value bits = hal_ir_scalar_value(b, "bits", HAL_TYPE_I32);
     const hal_ir_value enough = hal_ir_scalar_value(b, "enough", HAL_TYPE_I32);
     const hal_ir_value zero = hal_ir_u32(b, 0), infinity = hal_ir_u32(b, OPS_F64_INFINITY);
-    const hal_ir_value a_class = hal_ir_load(b, form->slots[VIEW_A_CLASSES], e->a_line);
-    const hal_ir_value b_class = hal_ir_load(b, form->slots[VIEW_B_CLASSES], e->b_line);
+    hal_ir_value a_line[OPS_EXACT_LINE_WORDS], b_line[OPS_EXACT_LINE_WORDS];
+    emit_known(b, form->slots[VIEW_A_CLASSES], e->a_line, a_line);
+    emit_known(b, form->slots[VIEW_B_CLASSES], e->b_line, b_line);
+    const hal_ir_value a_class = a_line[OPS_EXACT_LINE_CLASS];
+    const hal_ir_value b_class = b_line[OPS_EXACT_LINE_CLASS];
     const hal_ir_value checks = hal_ir_mul(b, plane, hal_ir_u32(b, OPS_EXACT_MODULI));
     const hal_ir_value sums_index = hal_ir_add(b, e->item, checks);
     const hal_ir_value magnitudes = hal_ir_load(b, form->slots[VIEW_SUMS], sums_index);
@@ -220,7 +233,14 @@ static ops_f64_words emit_checked(hal_ir_builder *b, const finish_form *form,
     hal_ir_set(b, high, y.high);
     hal_ir_else(b);
     const hal_ir_value is_nan = hal_ir_eq(b, most, hal_ir_u32(b, OPS_F64_NAN));
-    y = emit_dot(b, places, e, hal_ir_select(b, is_nan, zero, k));
+    /* Only where both have numbers that are not 0; infinities times 0 count. */
+    const hal_ir_value is_special = hal_ir_ge(b, most, infinity);
+    hal_ir_value end = hal_ir_min(b, a_line[OPS_EXACT_LINE_END], b_line[OPS_EXACT_LINE_END]);
+    hal_ir_value rest = hal_ir_min(b, a_line[OPS_EXACT_LINE_REST], b_line[OPS_EXACT_LINE_REST]);
+    end = hal_ir_select(b, is_special, k, end);
+    rest = hal_ir_select(b, is_special, k, rest);
+    end = hal_ir_select(b, is_nan, zero, end);
+    y = emit_dot(b, places, e, hal_ir_sub(b, k, rest), end);
     hal_ir_set(b, low, y.low);
     hal_ir_set(b, high, hal_ir_select(b, is_nan, hal_ir_u32(b, 0x7ff80000u), y.high));
     hal_ir_end(b);
@@ -280,8 +300,8 @@ static void emit_finish(hal_ir_builder *b, const void *user)
     e.b_index = ops_exact_line_index(b, &places[VIEW_B], batch, column);
     e.c_index = ops_exact_line_index(b, &places[VIEW_C], batch, row);
     e.c_index = ops_exact_step_index(b, &places[VIEW_C], e.c_index, column);
-    ops_f64_words y =
-        form->has_sums ? emit_checked(b, form, places, &e, k, total) : emit_dot(b, places, &e, k);
+    ops_f64_words y = form->has_sums ? emit_checked(b, form, places, &e, k, total)
+                                     : emit_dot(b, places, &e, hal_ir_u32(b, 0), k);
     if (form->scales) {
         y = emit_scaled(b, form, &places[VIEW_C], e.c_index, y);
     }
@@ -306,10 +326,11 @@ static void pass_begin(const ops_context *context, const ops_exact_finish *f, fi
         p->form.slots[i] = p->operands[i].slot;
     }
     if (f->sums) {
-        const int64_t a_lines = shape[0] * shape[1], b_lines = shape[0] * shape[2];
-        const int64_t elements = OPS_EXACT_PLANES * a_lines * shape[2];
-        const ops_tensor more[3] = {{f->a_classes, HAL_TYPE_U32, 1, 0, {a_lines}, {1}},
-                                    {f->b_classes, HAL_TYPE_U32, 1, 0, {b_lines}, {1}},
+        const int64_t elements = OPS_EXACT_PLANES * shape[0] * shape[1] * shape[2];
+        const int64_t a_words = OPS_EXACT_LINE_WORDS * shape[0] * shape[1];
+        const int64_t b_words = OPS_EXACT_LINE_WORDS * shape[0] * shape[2];
+        const ops_tensor more[3] = {{f->a_classes, HAL_TYPE_U32, 1, 0, {a_words}, {1}},
+                                    {f->b_classes, HAL_TYPE_U32, 1, 0, {b_words}, {1}},
                                     {f->sums, HAL_TYPE_I32, 1, 0, {elements}, {1}}};
         for (uint32_t i = 0; i < 3; i++) {
             p->form.slots[3 + i] =

@@ -71,7 +71,13 @@ static void emit_classify(hal_ir_builder *b, const void *user)
     hal_ir_group_size(b, form->by_lines ? form->line_items : form->step_items,
                       form->by_lines ? form->step_items : form->line_items, 1);
     ops_declare_bindings(b, &p->bindings);
-    const hal_ir_memory_id shared = hal_ir_shared(b, "largest", HAL_TYPE_U32, items);
+    const char *const names[OPS_EXACT_LINE_WORDS] = {"largest_class", "largest_end",
+                                                     "largest_rest"};
+    hal_ir_memory_id shared[OPS_EXACT_LINE_WORDS];
+    hal_ir_value largest[OPS_EXACT_LINE_WORDS];
+    for (uint32_t i = 0; i < OPS_EXACT_LINE_WORDS; i++) {
+        shared[i] = hal_ir_shared(b, names[i], HAL_TYPE_U32, items);
+    }
     const ops_exact_place x = ops_exact_operand_declare(b, &p->x, form->index64, 0);
     const hal_ir_value total = hal_ir_scalar_value(b, "total", HAL_TYPE_U32);
     const hal_ir_value lines = hal_ir_scalar_value(b, "lines", HAL_TYPE_U32);
@@ -83,17 +89,29 @@ static void emit_classify(hal_ir_builder *b, const void *user)
     line = hal_ir_add(b, line, line_item);
     const line_place place = emit_line(b, &x, line, total, lines, &divisor);
     const hal_ir_value zero = hal_ir_u32(b, 0), stride = hal_ir_u32(b, form->step_items);
-    const hal_ir_value largest = hal_ir_var(b, zero);
+    for (uint32_t i = 0; i < OPS_EXACT_LINE_WORDS; i++) {
+        largest[i] = hal_ir_var(b, zero);
+    }
     const hal_ir_value step = hal_ir_add(b, hal_ir_for(b, zero, k, stride), step_item);
     const hal_ir_value guard = hal_ir_and(b, place.inside, hal_ir_lt(b, step, k));
     const hal_ir_value index = ops_exact_step_index(b, &x, place.index, step);
-    const hal_ir_value found = ops_f64_class(b, ops_exact_load(b, &x, index, guard));
-    hal_ir_set(b, largest, hal_ir_max(b, hal_ir_get(b, largest), found));
+    hal_ir_value found[OPS_EXACT_LINE_WORDS];
+    found[OPS_EXACT_LINE_CLASS] = ops_f64_class(b, ops_exact_load(b, &x, index, guard));
+    found[OPS_EXACT_LINE_END] = hal_ir_add(b, step, hal_ir_u32(b, 1));
+    found[OPS_EXACT_LINE_REST] = hal_ir_sub(b, k, step);
+    const hal_ir_value is_zero = hal_ir_eq(b, found[OPS_EXACT_LINE_CLASS], zero);
+    for (uint32_t i = 0; i < OPS_EXACT_LINE_WORDS; i++) {
+        const hal_ir_value counted = hal_ir_select(b, is_zero, zero, found[i]);
+        hal_ir_set(b, largest[i], hal_ir_max(b, hal_ir_get(b, largest[i]), counted));
+    }
     hal_ir_end(b);
-    const hal_ir_value of_line =
-        emit_largest(b, form, shared, line_item, step_item, hal_ir_get(b, largest));
     const hal_ir_value stores = hal_ir_and(b, place.inside, hal_ir_eq(b, step_item, zero));
-    hal_ir_store_wide(b, form->slots[1], place.line, 0, stores, of_line);
+    const hal_ir_value words = hal_ir_mul(b, place.line, hal_ir_u32(b, OPS_EXACT_LINE_WORDS));
+    for (uint32_t i = 0; i < OPS_EXACT_LINE_WORDS; i++) {
+        const hal_ir_value own = hal_ir_get(b, largest[i]);
+        const hal_ir_value all = emit_largest(b, form, shared[i], line_item, step_item, own);
+        hal_ir_store_wide(b, form->slots[1], words, (int32_t)i, stores, all);
+    }
 }
 
 /* A number as a whole one: its words in two's complement, and the highest bits of its magnitude. */
@@ -203,7 +221,9 @@ static void emit_split(hal_ir_builder *b, const void *user)
     const hal_ir_value word = hal_ir_sub(b, item, hal_ir_mul(b, line, words));
     const hal_ir_value first = hal_ir_mul(b, word, hal_ir_u32(b, STEPS_OF_WORD));
     const line_place place = emit_line(b, &x, line, total, lines, &of_lines);
-    const hal_ir_value line_class = hal_ir_load(b, form->slots[1], line);
+    const hal_ir_value known = hal_ir_mul(b, line, hal_ir_u32(b, OPS_EXACT_LINE_WORDS));
+    const hal_ir_value line_class =
+        hal_ir_load_wide(b, form->slots[1], known, OPS_EXACT_LINE_CLASS, 1, HAL_IR_NONE);
     whole_number wholes[STEPS_OF_WORD];
     for (uint32_t i = 0; i < STEPS_OF_WORD; i++) {
         const hal_ir_value step = hal_ir_add(b, first, hal_ir_u32(b, i));
@@ -224,7 +244,8 @@ static void pass_begin(const ops_context *context, const ops_exact_lines *lines,
     p->total = (uint32_t)(x->shape[0] * x->shape[1]);
     ops_exact_operand_bind(context, &p->bindings, x, HAL_ACCESS_READ, &p->x);
     const int64_t words = (int64_t)OPS_EXACT_PLANES * p->total * (lines->steps / STEPS_OF_WORD);
-    const ops_tensor classes = {lines->classes, HAL_TYPE_U32, 1, 0, {p->total}, {1}};
+    const int64_t known = (int64_t)OPS_EXACT_LINE_WORDS * p->total;
+    const ops_tensor classes = {lines->classes, HAL_TYPE_U32, 1, 0, {known}, {1}};
     const ops_tensor planes = {lines->planes, HAL_TYPE_U32, 1, 0, {words}, {1}};
     p->form.slots[0] = p->x.slot;
     p->form.slots[1] = (uint8_t)ops_bind(context, &p->bindings, &classes,

@@ -11,6 +11,10 @@
 #define OPS_EXACT_PLANES (OPS_EXACT_MODULI + 1)
 #define OPS_EXACT_MAGNITUDE_BITS 7u
 
+/* What is known of a line: the largest ops_f64_class of its numbers; of those that are not 0 the
+ * number of the last one, plus 1, and k less that of the first one. */
+enum { OPS_EXACT_LINE_CLASS, OPS_EXACT_LINE_END, OPS_EXACT_LINE_REST, OPS_EXACT_LINE_WORDS };
+
 /* A line of planes has a multiple of so many steps, of which the last ones are 0: lines of bytes
  * that begin at multiples of 16. */
 #define OPS_EXACT_STEP_MULTIPLE 16
@@ -19,7 +23,7 @@
  * step the words, are fewer than 2^31. */
 typedef struct ops_exact_lines {
     ops_tensor x;
-    hal_buffer *classes; /* U32 of each line: the largest ops_f64_class of its numbers */
+    hal_buffer *classes; /* U32 [batch, lines, OPS_EXACT_LINE_WORDS] */
     hal_buffer *planes;  /* I8: [OPS_EXACT_PLANES, batch, lines, steps] */
     uint32_t steps;      /* k, rounded up to OPS_EXACT_STEP_MULTIPLE */
     bool is_left;        /* residues are multiplied by the inverses of the moduli */

@@ -114,9 +114,9 @@ TEST(what_the_class_lacks_is_refused)
     assert_non_null(strstr(hal_status_message(), "options.epilogue: expected null"));
     p.options.epilogue = NULL;
     p.options.impl = OPS_GEMM_PORTABLE;
-    assert_int_equal(ops_gemm_get_config(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t, 1,
-                                         sizeof text, text),
-                     HAL_ERROR_UNSUPPORTED);
+    assert_int_equal(
+        ops_gemm_get_config(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t, 1, sizeof text, text),
+        HAL_ERROR_UNSUPPORTED);
     p.options.config = "any";
     assert_int_equal(ops_gemm(test_context, &p.options, &p.a.t, &p.b.t, &p.c.t),
                      HAL_ERROR_UNSUPPORTED);
