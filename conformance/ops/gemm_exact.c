@@ -1,6 +1,6 @@
 /* gemm_exact.c: products of the class EXACT on numbers that are hard for it. Each element has to
  * have the bits that the definition in docs/exact.md gives, computed here in integers of 128 bits,
- * and to be within the bound of strict arithmetic in long double. */
+ * and to be within the bound of strict arithmetic in long double (promise 17). */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

@@ -15,8 +15,8 @@ static uint32_t remainder_of(const uint16_t *digits, uint32_t divisor)
     return rest;
 }
 
-/* The quotients recombine residues: each is 0 modulo all moduli but its own, where the inverse makes
- * it 1. */
+/* The quotients recombine residues: each is 0 modulo all moduli but its own, where the inverse
+ * makes it 1. */
 TEST(the_moduli_recombine_residues)
 {
     ops_exact_moduli moduli;
