@@ -86,15 +86,14 @@ typedef struct ops_gemm_options {
  * few elements of C and a long k may use split-K: one kernel computes partial sums over parts of k,
  * another adds them. Without memory for the partial sums one kernel computes the product, in its
  * own order.
- * The class HAL_GEMM_EXACT computes F64 by products of bytes and other integers (docs/exact.md). The
- * bits of C depend on the numbers, k, alpha and beta alone: not on the device, strides, m, n, the
- * batch, memory or options.impl. The bound of strict arithmetic holds, with v = u and subnormal
- * numbers on every device. Sums are rounded once for each 16384 steps of k: of numbers of similar
- * magnitude nearly all are the correctly rounded ones. A result of 0 is +0, a NaN is positive and
- * quiet. Numbers beyond the range are infinite, as are then sums that another order might keep
- * finite. Elements whose terms are small compared with the largest numbers of their row and column
- * are computed one by one, which takes about as long as 100 integer operations for each step of k.
- * C has F64, and there is no epilogue and no config.
+ * The class HAL_GEMM_EXACT computes F64 by products of bytes and other integers (docs/exact.md).
+ * The bits of C depend on the numbers, k, alpha and beta alone: not on the device, strides, m, n,
+ * the batch, memory or options.impl. The bound of strict arithmetic holds, with v = u and subnormal
+ * numbers on every device. Sums are rounded once for each 16384 steps of k. A result of 0 is +0, a
+ * NaN is positive and quiet. Numbers beyond the range are infinite, as are then sums that another
+ * order might keep finite. Elements whose terms are small compared with the largest numbers of
+ * their row and column are computed one by one, which takes about 100 integer operations for each
+ * step of k. C has F64, and there is no epilogue and no config.
  * Threads: the queue's.
  * Errors: INVALID_ARGUMENT with the shapes and types, UNSUPPORTED, OUT_OF_MEMORY, those of kernels
  * and dispatches; C may then be written in part. */
