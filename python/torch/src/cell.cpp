@@ -122,6 +122,19 @@ void assign_part(Cell *cell, const Tensor &target, const Array &array)
     cell->set(Array(ops_array_update(old, &view, array)));
 }
 
+bool same_shape(const Array &a, const Array &b)
+{
+    if (a.rank() != b.rank()) {
+        return false;
+    }
+    for (int64_t i = 0; i < a.rank(); i++) {
+        if (a.length(i) != b.length(i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 } // namespace
 
 // A storage takes memory when its values are computed; one that the device could not hold is refused
@@ -302,6 +315,18 @@ Array whole_of(const Tensor &tensor)
         return Array();
     }
     return Array::retained(cell->as(type));
+}
+
+Array matched(Array y, const Array &x)
+{
+    if (same_shape(x, y)) {
+        return y;
+    }
+    at::DimVector shape;
+    for (int64_t i = 0; i < x.rank(); i++) {
+        shape.push_back(x.length(i));
+    }
+    return reshape(y, shape);
 }
 
 Tensor empty_tensor(int64_t device, IntArrayRef sizes, ScalarType type)

@@ -64,6 +64,9 @@ Array array_of(const Tensor &tensor);
 // in any order; an empty Array otherwise.
 Array whole_of(const Tensor &tensor);
 
+// y in the shape of x, which has as many elements.
+Array matched(Array y, const Array &x);
+
 // A new tensor, contiguous or with the strides of a dense one, of the array's elements.
 Tensor tensor_of(Array array, int64_t device, IntArrayRef sizes, ScalarType type);
 Tensor tensor_of(Array array, int64_t device);

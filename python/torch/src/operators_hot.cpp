@@ -46,32 +46,6 @@ bool is_number(const Tensor &x, double &number)
     return true;
 }
 
-bool same_shape(const Array &a, const Array &b)
-{
-    if (a.rank() != b.rank()) {
-        return false;
-    }
-    for (int64_t i = 0; i < a.rank(); i++) {
-        if (a.length(i) != b.length(i)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-// y in the shape of x, which has as many elements.
-Array matched(Array y, const Array &x)
-{
-    if (same_shape(x, y)) {
-        return y;
-    }
-    at::DimVector shape;
-    for (int64_t i = 0; i < x.rank(); i++) {
-        shape.push_back(x.length(i));
-    }
-    return reshape(y, shape);
-}
-
 // f(x, y) in the order of the storages; an empty Array where that is not possible.
 Array dense_binary(ops_binary_function f, const Tensor &x, const Tensor &y)
 {
