@@ -51,6 +51,7 @@ typedef struct join {
     ops_array **nodes;
     uint32_t node_count, node_capacity;
     uint32_t computed; /* members */
+    bool has_computed; /* since the gathering began: its plans may be void */
 } join;
 
 /* ---- Gathering ---- */
@@ -77,17 +78,23 @@ static ops_array *root_computes(ops_array *root)
                : NULL;
 }
 
-/* Computes what a root's cluster reads, as far as it does not become an anchor, up to another root,
- * which may be joined itself. */
-static hal_status root_prepare(ops_array *root, const ops_compute *compute)
+/* Plans a root. Computes first what its cluster reads, as far as that does not become an anchor, up
+ * to another root, which may be joined itself. *is_ready: the root can be a member. */
+static hal_status root_plan(join *j, ops_array *root, const ops_compute *compute,
+                            ops_fusion_plan *plan, bool *is_ready)
 {
-    ops_fusion_plan plan;
-    ops_array *first;
+    ops_array *first = NULL;
     hal_status status = HAL_OK;
-    while (status == HAL_OK && root->state == OPS_NODE_DEFERRED &&
-           (first = ops_fusion_plan_make(&plan, root, true, NULL)) && first != root &&
-           !plan.anchor && !plan.rows && !(first->join_marks & MARK_ROOT)) {
+    *is_ready = false;
+    while (status == HAL_OK && root->state == OPS_NODE_DEFERRED) {
+        first = ops_fusion_plan_make(plan, root, true, NULL);
+        if (!first || first == root || plan->anchor || plan->rows ||
+            (first->join_marks & MARK_ROOT)) {
+            *is_ready = !first && !plan->anchor && !plan->rows;
+            break;
+        }
         status = compute->node(compute, first, NULL, 0);
+        j->has_computed = true;
     }
     return status;
 }
@@ -207,23 +214,18 @@ static hal_status join_add_nodes(join *j, member *m, const ops_fusion_cluster *c
     return HAL_OK;
 }
 
-/* Plans a root as a member, if segments can compute it. */
-static hal_status join_add(join *j, ops_array *root)
+/* Adds a root as a member, if segments can compute its plan. */
+static hal_status join_add(join *j, ops_array *root, const ops_fusion_plan *plan)
 {
-    ops_fusion_plan plan;
     form_key f;
-    if (root->state != OPS_NODE_DEFERRED || ops_fusion_plan_make(&plan, root, true, NULL) ||
-        plan.anchor || plan.rows) {
-        return HAL_OK;
-    }
     member *m = &j->members[j->member_count];
     *m = (member){.root = root};
-    if (!member_describe(m, &plan, &f)) {
+    if (!member_describe(m, plan, &f)) {
         return HAL_OK;
     }
-    HAL_TRY(join_find_form(j, &f, &plan.epilogue, &m->form));
-    HAL_TRY(join_add_nodes(j, m, &plan.epilogue));
-    member_choose_donors(m, &plan.epilogue);
+    HAL_TRY(join_find_form(j, &f, &plan->epilogue, &m->form));
+    HAL_TRY(join_add_nodes(j, m, &plan->epilogue));
+    member_choose_donors(m, &plan->epilogue);
     j->member_count++;
     for (uint32_t i = 0; i < m->node_count; i++) {
         ops_array *node = j->nodes[m->first_node + i];
@@ -259,15 +261,63 @@ static int compare_members(const void *a, const void *b)
     return x->first_node < y->first_node ? -1 : x->first_node > y->first_node;
 }
 
-static hal_status join_gather(join *j, ops_array *const *roots, uint32_t count)
+/* Marks what is computed for the roots, or removes that mark. */
+static void roots_mark(ops_array *const *roots, uint32_t count, bool is_root)
 {
-    hal_status status = HAL_OK;
-    for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         ops_array *node = root_computes(roots[i]);
         if (node) {
-            status = join_add(j, node);
+            node->join_marks &= (uint8_t)~MARK_ROOT;
+            node->join_marks |= is_root ? MARK_ROOT : 0;
         }
     }
+}
+
+/* Begins a gathering, and forgets another one. */
+static void join_reset(join *j)
+{
+    for (uint32_t i = 0; i < j->form_count; i++) {
+        free(j->forms[i]);
+    }
+    for (uint32_t i = 0; i < j->node_count; i++) {
+        j->nodes[i]->join_marks = 0;
+    }
+    j->member_count = j->form_count = j->node_count = 0;
+    j->has_computed = false;
+}
+
+/* Adds the roots that can be members. A root that another member computes would be no member. */
+static hal_status join_add_roots(join *j, ops_array *const *roots, uint32_t count,
+                                 const ops_compute *compute)
+{
+    ops_fusion_plan plan; /* large, and filled in as far as it is used */
+    hal_status status = HAL_OK;
+    roots_mark(roots, count, true);
+    for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
+        ops_array *node = root_computes(roots[i]);
+        if (!node || node->join_marks & MARK_INNER) {
+            continue;
+        }
+        bool is_ready;
+        status = root_plan(j, node, compute, &plan, &is_ready);
+        if (status == HAL_OK && is_ready && !j->has_computed) {
+            status = join_add(j, node, &plan);
+        }
+    }
+    roots_mark(roots, count, false);
+    return status;
+}
+
+/* Gathers members. What is computed for one root may be a part of members before it: then all are
+ * gathered once more. */
+static hal_status join_gather(join *j, ops_array *const *roots, uint32_t count,
+                              const ops_compute *compute)
+{
+    hal_status status;
+    do {
+        join_reset(j);
+        status = join_add_roots(j, roots, count, compute);
+    } while (status == HAL_OK && j->has_computed);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < j->member_count && status == HAL_OK; i++) {
         if (member_claim(j, &j->members[i])) {
@@ -535,37 +585,16 @@ static void update_set_value(ops_array *root)
     }
 }
 
-static void roots_mark(ops_array *const *roots, uint32_t count, uint8_t marks)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        ops_array *node = root_computes(roots[i]);
-        if (node) {
-            node->join_marks = marks;
-        }
-    }
-}
-
-static hal_status roots_prepare(ops_array *const *roots, uint32_t count, const ops_compute *compute)
-{
-    hal_status status = HAL_OK;
-    roots_mark(roots, count, MARK_ROOT);
-    for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
-        ops_array *node = root_computes(roots[i]);
-        status = node ? root_prepare(node, compute) : HAL_OK;
-    }
-    roots_mark(roots, count, 0);
-    return status;
-}
-
-/* Computes those roots that can be joined and read what is in memory. *computed: how many plans. */
-static hal_status roots_join(ops_array *const *roots, uint32_t count, uint32_t *computed)
+/* Computes those roots that can be joined, and what they read. *computed: how many plans. */
+static hal_status roots_join(ops_array *const *roots, uint32_t count, const ops_compute *compute,
+                             uint32_t *computed)
 {
     join j = {.arrays = roots[0]->owner,
               .members = malloc(count * sizeof *j.members),
               .forms = malloc(count * sizeof(form *))};
     hal_status status = j.members && j.forms ? HAL_OK : report_no_memory();
     if (status == HAL_OK) {
-        status = join_gather(&j, roots, count);
+        status = join_gather(&j, roots, count, compute);
     }
     if (status == HAL_OK) {
         status = join_execute(&j);
@@ -573,9 +602,7 @@ static hal_status roots_join(ops_array *const *roots, uint32_t count, uint32_t *
     for (uint32_t i = 0; i < count; i++) {
         update_set_value(roots[i]);
     }
-    for (uint32_t i = 0; i < j.form_count; i++) {
-        free(j.forms[i]);
-    }
+    join_reset(&j);
     free(j.members);
     free(j.forms);
     free(j.nodes);
@@ -589,10 +616,7 @@ hal_status ops_horizontal_execute(ops_array *const *roots, uint32_t count,
     uint32_t computed = 1;
     hal_status status = HAL_OK;
     while (status == HAL_OK && computed > 0) { /* then those that are computed of these */
-        status = roots_prepare(roots, count, compute);
-        if (status == HAL_OK) {
-            status = roots_join(roots, count, &computed);
-        }
+        status = roots_join(roots, count, compute, &computed);
     }
     return status;
 }
