@@ -1,16 +1,22 @@
 """Times training steps of networks on halyard and on a device of PyTorch, each in a process of its own.
 
-training.py [--device halyard:0] [--peer cuda|cpu] [--seconds S] [--limit S] [--json FILE] [CASE ...]
+training.py [--device halyard:0] [--peer cuda|cpu] [--seconds S] [--limit S] [--json FILE]
+            [--host-time FOLDER] [CASE ...]
 
 Milliseconds, the least of the runs that fit into the seconds, and megabytes that the device keeps after
 them. A case that has no result after the limit is skipped with its process. The names of cases that end
 in bf16 run under autocast.
+
+--host-time: the host's share of the steps on the cuda plugin, without a GPU: FOLDER has a CUDA driver whose
+kernels do nothing (build/release/tests/cuda_mock), and the milliseconds are processor time of one thread.
 """
 import argparse
 import json
+import os
 import selectors
 import subprocess
 import sys
+import time
 
 import torch
 import torch.nn.functional as F
@@ -201,15 +207,30 @@ def kept_megabytes(device):
     return getattr(torch, device.type).memory_reserved() / 1e6
 
 
-def measure(device, names, seconds):
+def without_values(step):
+    """The step where no kernel computes: its loss is any number, and its indices may be out of range."""
+    def run():
+        try:
+            step()
+            torch.halyard.synchronize()
+        except IndexError:
+            pass
+    return run
+
+
+def measure(device, names, seconds, host_time):
     """Prints a line of JSON a case: its name, milliseconds, megabytes, and fallbacks or an error."""
     device = torch.device(device)
+    clock = time.process_time if host_time else time.perf_counter
+    if host_time:
+        torch.set_num_threads(1)
     torch.backends.cudnn.allow_tf32 = False  # float32 is float32, as it is for PyTorch's products
     for name in names:
         torch.manual_seed(1)
         try:
             step = CASES[name](device)
-            result = [least_time(step, device, seconds) / 1e3, kept_megabytes(device)]
+            step = without_values(step) if host_time else step
+            result = [least_time(step, device, seconds, clock=clock) / 1e3, kept_megabytes(device)]
             result.append(torch.halyard.fallbacks(reset=True) if device.type == "halyard" else {})
             del step
             if device.type != "cpu":
@@ -219,12 +240,19 @@ def measure(device, names, seconds):
         print(json.dumps([name, *result]), flush=True)
 
 
-def measured(device, names, seconds, limit):
-    """Pairs of a case and its result: a process measures them, another one continues after a failure."""
+def measured(device, names, seconds, limit, driver):
+    """Pairs of a case and its result: a process measures them, another one continues after a failure.
+    `driver`: the folder of --host-time, or None."""
     left = list(names)
+    options, environment = ["--seconds", str(seconds)], dict(os.environ)
+    if driver:
+        options += ["--host-time", driver]
+        paths = os.path.abspath(driver), os.environ.get("LD_LIBRARY_PATH")
+        environment.update(LD_LIBRARY_PATH=":".join(filter(None, paths)), HAL_BACKEND="cuda", HAL_PROBE="off",
+                           HAL_CACHE_DIR="off")
     while left:
-        command = [sys.executable, __file__, "--seconds", str(seconds), "--only", device, *left]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0)
+        command = [sys.executable, __file__, *options, "--only", device, *left]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0, env=environment)
         with selectors.DefaultSelector() as selector:
             selector.register(process.stdout, selectors.EVENT_READ)
             while left and selector.select(limit) and (line := process.stdout.readline()):
@@ -244,6 +272,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--limit", type=float, default=120)
     parser.add_argument("--json")
+    parser.add_argument("--host-time", metavar="FOLDER")
     parser.add_argument("--only", help=argparse.SUPPRESS)
     parser.add_argument("cases", nargs="*", metavar="CASE")
     arguments = parser.parse_args()
@@ -251,12 +280,12 @@ def main():
     if arguments.only:
         if arguments.only.startswith("halyard"):
             import torch_halyard  # noqa: F401
-        measure(arguments.only, names, arguments.seconds)
+        measure(arguments.only, names, arguments.seconds, arguments.host_time)
         return
     print(f"PyTorch {torch.__version__}: ms, MB, fallbacks or an error")
     results = {}
-    for device in (arguments.device, arguments.peer):
-        for name, result in measured(device, names, arguments.seconds, arguments.limit):
+    for device in (arguments.device,) if arguments.host_time else (arguments.device, arguments.peer):
+        for name, result in measured(device, names, arguments.seconds, arguments.limit, arguments.host_time):
             results.setdefault(name, {})[device] = result
             print(f"{device}: {name}: {result}", flush=True)
             if arguments.json:
