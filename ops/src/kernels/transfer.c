@@ -1,11 +1,15 @@
 /* Elements of tensors from and to the host. A tensor that is not contiguous takes a temporary one
- * and a copy on the device; strided memory of the host takes a packed block. */
+ * and a copy on the device; strided memory of the host with gaps goes through a packed block, part by
+ * part. */
 #include "tensor/overlap.h"
 
 #include <ops/index.h>
 
 #include <stdlib.h>
 #include <string.h>
+
+/* The most bytes of a packed block, which stays in the processor's caches. */
+#define BLOCK_BYTES (UINT64_C(4) << 20)
 
 /* The host's memory of a call; without strides the elements are in row-major order. */
 typedef struct host_memory {
@@ -95,15 +99,6 @@ static void copy_rows(const ops_tensor *view, char *strided, char *packed, bool 
     }
 }
 
-/* A packed block for the strided elements. */
-static hal_status packed_block(const host_memory *memory, uint64_t bytes, char **block)
-{
-    *block = malloc(bytes);
-    return *block ? HAL_OK
-                  : hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "%s: the host has no %llu bytes",
-                                   memory->function, (unsigned long long)bytes);
-}
-
 static uint64_t bytes_of(const ops_tensor *tensor)
 {
     return (uint64_t)ops_tensor_get_element_count(tensor) * hal_type_size(tensor->type);
@@ -170,48 +165,135 @@ hal_status ops_tensor_read(ops_context *context, const ops_tensor *tensor, uint6
     return status || bytes == 0 ? status : read_packed(context, tensor, elements);
 }
 
+/* ---- Strided memory of the host ---- */
+
+/* Parts of a contiguous tensor and their packed block. */
+typedef struct strided_transfer {
+    ops_context *context;
+    char *block;
+    uint64_t room; /* of the block */
+    bool is_write;
+} strided_transfer;
+
+/* Whether the elements of strided memory are in row-major order without gaps. */
+static bool is_packed(const ops_tensor *view)
+{
+    int64_t expected = 1;
+    bool is_packed = true;
+    for (uint32_t i = view->rank; i-- > 0;) {
+        is_packed = is_packed && (view->shape[i] == 1 || view->stride[i] == expected);
+        expected *= view->shape[i];
+    }
+    return is_packed;
+}
+
+static hal_status part_transfer(const strided_transfer *t, const ops_tensor *tensor,
+                                const ops_tensor *view, char *elements)
+{
+    if (t->is_write) {
+        copy_rows(view, elements, t->block, true);
+        return write_packed(t->context, tensor, t->block);
+    }
+    HAL_TRY(read_packed(t->context, tensor, t->block));
+    copy_rows(view, elements, t->block, false);
+    return HAL_OK;
+}
+
+/* Indices from first on along an axis. */
+static ops_tensor slice(const ops_tensor *tensor, uint32_t axis, int64_t first, int64_t count)
+{
+    ops_tensor part = *tensor;
+    part.offset += first * tensor->stride[axis];
+    part.shape[axis] = count;
+    return part;
+}
+
+/* Transfers a tensor whose axes before `axis` have one element, by as many indices as have room. */
+static hal_status parts_transfer(const strided_transfer *t, const ops_tensor *tensor,
+                                 const ops_tensor *view, uint32_t axis, char *elements)
+{
+    const uint64_t bytes = bytes_of(tensor), size = hal_type_size(tensor->type);
+    if (bytes <= t->room) {
+        return part_transfer(t, tensor, view, elements);
+    }
+    const int64_t length = tensor->shape[axis];
+    const int64_t fit = (int64_t)(t->room / (bytes / (uint64_t)length));
+    const int64_t step = fit > 1 ? fit : 1;
+    for (int64_t first = 0; first < length; first += step) {
+        const int64_t count = first + step < length ? step : length - first;
+        const ops_tensor part = slice(tensor, axis, first, count);
+        ops_tensor place = slice(view, axis, first, count);
+        HAL_TRY(parts_transfer(t, &part, &place, axis + 1,
+                               elements + (uint64_t)(first * view->stride[axis]) * size));
+    }
+    return HAL_OK;
+}
+
+/* Between a contiguous tensor and memory with gaps. */
+static hal_status contiguous_transfer(ops_context *context, const host_memory *memory,
+                                      const ops_tensor *tensor, char *elements, bool is_write)
+{
+    const ops_tensor view = host_view(memory, tensor);
+    const uint64_t bytes = bytes_of(tensor);
+    strided_transfer t = {context, NULL, bytes < BLOCK_BYTES ? bytes : BLOCK_BYTES, is_write};
+    t.block = malloc(t.room);
+    if (!t.block) {
+        return hal_status_set(HAL_ERROR_OUT_OF_MEMORY, "%s: the host has no %llu bytes",
+                              memory->function, (unsigned long long)t.room);
+    }
+    const hal_status status = parts_transfer(&t, tensor, &view, 0, elements);
+    free(t.block);
+    return status;
+}
+
 hal_status ops_tensor_write_strided(ops_context *context, const ops_tensor *tensor,
                                     const void *elements, const int64_t *strides, uint64_t bytes)
 {
     const host_memory memory = {"ops_tensor_write_strided", strides, bytes};
-    hal_status status = check_call(context, &memory, tensor, elements, 0);
-    if (status != HAL_OK || ops_tensor_get_element_count(tensor) == 0) {
-        return status;
+    HAL_TRY(check_call(context, &memory, tensor, elements, 0));
+    if (ops_tensor_get_element_count(tensor) == 0) {
+        return HAL_OK;
     }
-    if (!strides || tensor->rank == 0) {
+    const ops_tensor view = strides ? host_view(&memory, tensor) : *tensor;
+    if (!strides || is_packed(&view)) {
         return write_packed(context, tensor, elements);
     }
-    const ops_tensor view = host_view(&memory, tensor);
-    char *packed;
-    status = packed_block(&memory, bytes_of(tensor), &packed);
-    if (status == HAL_OK) {
-        copy_rows(&view, (char *)(uintptr_t)elements, packed, 1);
-        status = write_packed(context, tensor, packed);
-        free(packed);
+    char *from = (char *)(uintptr_t)elements;
+    if (ops_tensor_is_contiguous(tensor)) {
+        return contiguous_transfer(context, &memory, tensor, from, true);
     }
+    ops_tensor copy;
+    HAL_TRY(ops_tensor_create(context, tensor->type, tensor->rank, tensor->shape, &copy));
+    hal_status status = contiguous_transfer(context, &memory, &copy, from, true);
+    if (status == HAL_OK) {
+        status = ops_copy(context, &copy, tensor);
+    }
+    ops_tensor_release(&copy);
     return status;
 }
 
+/* Memory of the host is written only when all that may lack has been found. */
 hal_status ops_tensor_read_strided(ops_context *context, const ops_tensor *tensor,
                                    const int64_t *strides, uint64_t bytes, void *elements)
 {
     const host_memory memory = {"ops_tensor_read_strided", strides, bytes};
-    hal_status status = check_call(context, &memory, tensor, elements, 1);
-    if (status != HAL_OK || ops_tensor_get_element_count(tensor) == 0) {
-        return status;
+    HAL_TRY(check_call(context, &memory, tensor, elements, 1));
+    if (ops_tensor_get_element_count(tensor) == 0) {
+        return HAL_OK;
     }
-    if (!strides || tensor->rank == 0) {
+    const ops_tensor view = strides ? host_view(&memory, tensor) : *tensor;
+    if (!strides || is_packed(&view)) {
         return read_packed(context, tensor, elements);
     }
-    const ops_tensor view = host_view(&memory, tensor);
-    char *packed;
-    status = packed_block(&memory, bytes_of(tensor), &packed);
-    if (status == HAL_OK) {
-        status = read_packed(context, tensor, packed);
-        if (status == HAL_OK) {
-            copy_rows(&view, elements, packed, 0);
-        }
-        free(packed);
+    if (ops_tensor_is_contiguous(tensor)) {
+        return contiguous_transfer(context, &memory, tensor, elements, false);
     }
+    ops_tensor copy;
+    HAL_TRY(ops_tensor_create(context, tensor->type, tensor->rank, tensor->shape, &copy));
+    hal_status status = ops_copy(context, tensor, &copy);
+    if (status == HAL_OK) {
+        status = contiguous_transfer(context, &memory, &copy, elements, false);
+    }
+    ops_tensor_release(&copy);
     return status;
 }

@@ -2,6 +2,8 @@
  * arguments. */
 #include "ops_fixture.h"
 
+#include <stdlib.h>
+
 static void strided_host_memory(void **state)
 {
     (void)state;
@@ -33,6 +35,50 @@ static void strided_host_memory(void **state)
         assert_int_equal(read, 105);
         free(want);
         box_free(&x);
+    }
+}
+
+/* Memory with gaps that is more than a packed block: parts along the first axis, along the second
+ * where an index of the first is too much, and of a tensor that is a transposed view. */
+static void large_strided_memory(void **state)
+{
+    (void)state;
+    const int64_t shapes[3][3] = {{900, 2, 800}, {2, 1500, 801}, {1300, 1, 1000}};
+    const int64_t host[3][3] = {{1700, 850, 1}, {1500 * 803, 803, 1}, {1001, 1, 1}};
+    for (int i = 0; i < 3; i++) {
+        const int64_t *shape = shapes[i], *strides = host[i];
+        const int64_t swapped[3] = {shape[2], shape[1], shape[0]};
+        const size_t count = (size_t)(shape[0] * shape[1] * shape[2]);
+        const size_t room = (size_t)(shape[0] * strides[0] + shape[1] * strides[1] + shape[2]);
+        float *numbers = malloc(room * sizeof *numbers), *back = calloc(room, sizeof *back);
+        float *packed = malloc(count * sizeof *packed);
+        ops_tensor x, turned;
+        assert_true(numbers && back && packed);
+        for (size_t k = 0; k < room; k++) {
+            numbers[k] = (float)(k + 1);
+        }
+        ok(ops_tensor_create(test_context, HAL_TYPE_F32, 3, swapped, &turned));
+        ok(ops_tensor_transpose(&turned, 0, 2, &x));
+        ok(ops_tensor_write_strided(test_context, &x, numbers, strides, room * sizeof *numbers));
+        ok(ops_tensor_read(test_context, &x, count * sizeof *packed, packed));
+        ok(ops_tensor_write(test_context, &turned, packed, count * sizeof *packed));
+        const ops_tensor same = {turned.buffer,
+                                 HAL_TYPE_F32,
+                                 3,
+                                 0,
+                                 {shape[0], shape[1], shape[2]},
+                                 {shape[1] * shape[2], shape[2], 1}};
+        ok(ops_tensor_read_strided(test_context, &same, strides, room * sizeof *back, back));
+        size_t read = 0;
+        for (size_t k = 0; k < room; k++) {
+            assert_true(back[k] == numbers[k] || back[k] == 0);
+            read += back[k] != 0;
+        }
+        assert_int_equal(read, count);
+        ops_tensor_release(&turned);
+        free(numbers);
+        free(back);
+        free(packed);
     }
 }
 
@@ -133,7 +179,8 @@ static void negative_axes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strided_host_memory), cmocka_unit_test(any_tensor_is_written),
-        cmocka_unit_test(bad_memory), cmocka_unit_test(negative_axes)};
+        cmocka_unit_test(strided_host_memory), cmocka_unit_test(large_strided_memory),
+        cmocka_unit_test(any_tensor_is_written), cmocka_unit_test(bad_memory),
+        cmocka_unit_test(negative_axes)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
