@@ -329,13 +329,11 @@ static bool pieces_fit(const ops_convolution_form *f, uint64_t line, uint64_t by
     return across <= MAX_PIECES && down <= MAX_PIECES / across;
 }
 
-/* Pieces whose windows stay in a cache, or as few as memory allows. Errors: INVALID_ARGUMENT for
- * more than a program can want. */
-static hal_status choose_pieces(const ops_convolution_form *f, hal_type type,
-                                const ops_convolution_tuning *tuning, int64_t *images,
-                                int64_t *lines)
+hal_status ops_convolution_pieces(const ops_convolution_form *f, const ops_array *x,
+                                  int64_t *images, int64_t *lines)
 {
-    uint64_t line = (uint64_t)f->groups * (uint64_t)f->inputs * hal_type_size(type);
+    const ops_convolution_tuning *tuning = &x->owner->context->tuning->convolution;
+    uint64_t line = (uint64_t)f->groups * (uint64_t)f->inputs * hal_type_size(x->view.type);
     line = ops_compose_bytes(line, f->window, f->rank);
     line = ops_compose_bytes(line, f->places + 1, f->rank - 1);
     return pieces_fit(f, line, tuning->piece_bytes, images, lines) ||
@@ -444,7 +442,7 @@ ops_array *ops_convolution_compute(const ops_convolution_form *f, ops_array *x, 
     }
     uint64_t bytes;
     if (ops_check_shape(f->function, x->view.type, f->rank + 2, shape, &bytes) ||
-        choose_pieces(f, x->view.type, &x->owner->context->tuning->convolution, &images, &lines)) {
+        ops_convolution_pieces(f, x, &images, &lines)) {
         return NULL;
     }
     const int64_t across = (f->images + images - 1) / images;

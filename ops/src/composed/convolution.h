@@ -62,6 +62,11 @@ bool ops_convolution_is_depthwise(const ops_convolution_form *form);
 ops_array *ops_convolution_depthwise(const ops_convolution_form *form, ops_array *x, ops_array *w,
                                      ops_array *bias);
 
+/* Pieces whose windows stay in a cache, or as few as memory allows: images of one, and lines of an
+ * image along the first spatial axis. Errors: INVALID_ARGUMENT for more than a program can want. */
+hal_status ops_convolution_pieces(const ops_convolution_form *form, const ops_array *x,
+                                  int64_t *images, int64_t *lines);
+
 /* The convolution of x, which has its padding, in pieces that the limit of memory allows. `bias` is
  * null or [O]. */
 ops_array *ops_convolution_compute(const ops_convolution_form *form, ops_array *x, ops_array *w,

@@ -2,6 +2,7 @@
 #include "convolution_direct.h"
 #include "convolution_implicit.h"
 #include "convolution_pointwise.h"
+#include "convolution_weights.h"
 
 #include <string.h>
 
@@ -218,52 +219,6 @@ ops_array *ops_array_convolution_transposed(const ops_convolution_options *optio
                   : NULL;
 }
 
-/* Of some images, dy [N, groups O, p] and the windows of x: [groups, O, C k]. */
-static ops_array *weights_of_images(const ops_convolution_form *f, ops_array *x, ops_array *dy)
-{
-    const int64_t images = x->view.shape[0], places = ops_convolution_volume(f, f->places);
-    const int64_t depth = f->inputs * ops_convolution_volume(f, f->window);
-    int32_t axes[OPS_MAX_RANK] = {1};
-    for (uint32_t i = 0; i < f->rank; i++) {
-        axes[1 + i] = (int32_t)(2 + f->rank + i);
-        axes[2 + f->rank + i] = (int32_t)(2 + i);
-    }
-    axes[1 + f->rank] = 0;
-    ops_array *windows = ops_convolution_windows(f, x);
-    windows = windows ? ops_array_permute(windows, axes) : NULL;
-    windows = windows
-                  ? ops_array_reshape(windows, 3, (int64_t[]){f->groups, depth, images * places})
-                  : NULL;
-    windows = windows ? ops_array_transpose(windows, 1, 2) : NULL;
-    dy = ops_array_reshape(dy, 3, (int64_t[]){images, f->groups * f->outputs, places});
-    dy = dy ? ops_array_transpose(dy, 0, 1) : NULL;
-    dy = dy ? ops_array_reshape(dy, 3, (int64_t[]){f->groups, f->outputs, images * places}) : NULL;
-    return ops_array_matmul(dy, windows, f->precision);
-}
-
-/* Pieces of images, whose results are added. */
-static ops_array *weights_sum(const ops_convolution_form *f, ops_array *x, ops_array *dy)
-{
-    const hal_type type = x->view.type;
-    uint64_t image = (uint64_t)f->groups * (uint64_t)f->inputs * hal_type_size(type);
-    image = ops_compose_bytes(image, f->window, f->rank);
-    image = ops_compose_bytes(image, f->places, f->rank);
-    int64_t images = image < OPS_CONVOLUTION_BYTES ? (int64_t)(OPS_CONVOLUTION_BYTES / image) : 1;
-    images = images < f->images ? images : f->images;
-    if (images < f->images) {
-        x = ops_compose_cast(ops_compose_sum_type(type), x);
-        dy = ops_compose_cast(ops_compose_sum_type(type), dy);
-    }
-    ops_array *sum = NULL;
-    for (int64_t first = 0; x && dy && first < f->images; first += images) {
-        const int64_t rest = f->images - first, count = images < rest ? images : rest;
-        ops_array *part = weights_of_images(f, ops_compose_slice(x, 0, first, count, 1),
-                                            ops_compose_slice(dy, 0, first, count, 1));
-        sum = sum ? ops_add(sum, part) : part;
-    }
-    return ops_compose_cast(type, sum);
-}
-
 static ops_array *weights(const ops_convolution_options *options, ops_array *x, ops_array *dy,
                           const int64_t *window)
 {
@@ -311,12 +266,7 @@ static ops_array *weights(const ops_convolution_options *options, ops_array *x, 
     if (ops_convolution_is_implicit(&f, x, true)) {
         return ops_convolution_implicit_weights(&f, x, dy);
     }
-    if (ops_convolution_is_pointwise(&f)) {
-        return ops_convolution_pointwise_weights(&f, x, dy);
-    }
-    x = ops_convolution_pad(&f, x);
-    ops_array *sum = x ? weights_sum(&f, x, dy) : NULL;
-    return sum ? ops_array_reshape(sum, f.rank + 2, shape) : NULL;
+    return ops_convolution_weights(&f, x, dy);
 }
 
 ops_array *ops_array_convolution_weights(const ops_convolution_options *options, ops_array *x,

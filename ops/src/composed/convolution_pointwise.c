@@ -131,13 +131,6 @@ static ops_array *multiply_channels(const ops_convolution_form *f, ops_array *x,
     return ops_compose_cast(type, product_end(f, y, bias));
 }
 
-/* x [N, G C, p] with channels last as [N p, G, C]. */
-static ops_array *rows_of(const ops_convolution_form *f, int64_t channels, ops_array *x)
-{
-    x = ops_convolution_channels_last(f, x);
-    return x ? ops_array_reshape(x, 3, (int64_t[]){-1, f->groups, channels}) : NULL;
-}
-
 /* With channels last, for each group: w [G, O, C] times the places of x, or the transpose of that,
  * whose lines fill vectors. The axes are those of split_shape. */
 static ops_array *multiply_last(const ops_convolution_form *f, const int64_t *count, ops_array *x,
@@ -157,7 +150,8 @@ static ops_array *multiply_last(const ops_convolution_form *f, const int64_t *co
     shape[channel] = f->outputs;
     axes[f->rank + 1] = 0;
     axes[f->rank + 2] = (int32_t)channel;
-    x = rows_of(f, f->inputs, x);
+    x = ops_array_reshape(ops_convolution_channels_last(f, x), 3,
+                          (int64_t[]){-1, f->groups, f->inputs});
     x = x ? ops_array_permute(x, by_places ? (int32_t[]){1, 2, 0} : (int32_t[]){1, 0, 2}) : NULL;
     w = by_places ? w : ops_array_transpose(w, 1, 2);
     bias = bias ? ops_array_reshape(bias, 3, channels) : NULL;
@@ -227,86 +221,4 @@ ops_array *ops_convolution_pointwise(const ops_convolution_form *f, bool is_tran
     const uint32_t rank = joined_shape(f, pairs.count, shape);
     y = y ? ops_array_reshape(y, rank, shape) : NULL;
     return places_put(f, &pairs, to, y, bias);
-}
-
-/* ---- Gradients by the weights ---- */
-
-/* Of one channel and one result per group: the sum of x dy [N, G, p]. */
-static ops_array *sum_channels(const ops_convolution_form *f, ops_array *x, ops_array *dy)
-{
-    const hal_type type = x->view.type, sum_type = ops_compose_sum_type(type);
-    x = ops_convolution_channels_last(f, ops_compose_cast(sum_type, x));
-    dy = ops_convolution_channels_last(f, ops_compose_cast(sum_type, dy));
-    ops_array *sum = x && dy ? ops_mul(x, dy) : NULL;
-    if (sum && f->channels_last) {
-        sum = ops_array_reshape(sum, 2, (int64_t[]){-1, f->groups});
-    } else if (sum) {
-        sum = ops_array_reshape(sum, 3, (int64_t[]){f->images, f->groups, -1});
-        sum = sum ? ops_array_reduce(OPS_REDUCE_SUM, 2, 0, sum) : NULL;
-    }
-    sum = sum ? ops_array_reduce(OPS_REDUCE_SUM, 0, 0, sum) : NULL;
-    return ops_compose_cast(type, sum);
-}
-
-/* With channels last, for each group: the transpose of dy's rows times those of x. */
-static ops_array *weights_last(const ops_convolution_form *f, ops_array *x, ops_array *dy)
-{
-    x = rows_of(f, f->inputs, x);
-    dy = rows_of(f, f->outputs, dy);
-    x = x ? ops_array_permute(x, (int32_t[]){1, 0, 2}) : NULL;
-    dy = dy ? ops_array_permute(dy, (int32_t[]){1, 2, 0}) : NULL;
-    return x && dy ? ops_array_matmul(dy, x, f->precision) : NULL;
-}
-
-/* The images of x [N, G C, p] one after the other: [G, C, N p]. */
-static ops_array *join_images(const ops_convolution_form *f, ops_array *x)
-{
-    const int64_t channels = x->view.shape[1] / f->groups;
-    x = ops_array_transpose(x, 0, 1);
-    return x ? ops_array_reshape(x, 3, (int64_t[]){f->groups, channels, -1}) : NULL;
-}
-
-/* With channels second: a product for each image, whose results are added, or one of all images,
- * one after the other, whichever moves fewer elements. */
-static ops_array *weights_second(const ops_convolution_form *f, const int64_t *count, ops_array *x,
-                                 ops_array *dy)
-{
-    const int64_t places = ops_convolution_volume(f, count);
-    const bool is_joined =
-        hal_type_is_narrow_float(x->view.type) ||
-        (double)f->inputs * (double)f->outputs > (double)(f->inputs + f->outputs) * (double)places;
-    if (f->images > 1 && is_joined) {
-        x = join_images(f, x);
-        dy = join_images(f, dy);
-    } else {
-        const int64_t products = f->images * f->groups;
-        x = ops_array_reshape(x, 3, (int64_t[]){products, f->inputs, places});
-        dy = ops_array_reshape(dy, 3, (int64_t[]){products, f->outputs, places});
-    }
-    x = x ? ops_array_transpose(x, 1, 2) : NULL;
-    ops_array *sum = x && dy ? ops_array_matmul(dy, x, f->precision) : NULL;
-    if (sum && f->images > 1 && !is_joined) {
-        sum = ops_array_reshape(sum, 2, (int64_t[]){f->images, -1});
-        sum = sum ? ops_array_reduce(OPS_REDUCE_SUM, 0, 0, sum) : NULL;
-    }
-    return sum;
-}
-
-ops_array *ops_convolution_pointwise_weights(const ops_convolution_form *f, ops_array *x,
-                                             ops_array *dy)
-{
-    const point_pairs pairs = pairs_of(f, x->view.shape + 2, f->places);
-    int64_t shape[OPS_MAX_RANK] = {f->groups * f->outputs, f->inputs, 1, 1, 1};
-    if (pairs.is_empty) {
-        return ops_array_full(x->owner->context, x->view.type, f->rank + 2, shape, 0);
-    }
-    x = places_take(f, &pairs.input, pairs.count, x);
-    dy = places_take(f, &pairs.result, pairs.count, dy);
-    if (!x || !dy) {
-        return NULL;
-    }
-    ops_array *sum = f->inputs == 1 && f->outputs == 1 ? sum_channels(f, x, dy)
-                     : f->channels_last                ? weights_last(f, x, dy)
-                                                       : weights_second(f, pairs.count, x, dy);
-    return sum ? ops_array_reshape(sum, f->rank + 2, shape) : NULL;
 }

@@ -1,5 +1,5 @@
-/* Convolutions whose windows have one element (pointwise convolutions), transposed ones, and their
- * gradients: matrix products of x as it is, without windows. Steps and padding select places of x
+/* Convolutions whose windows have one element (pointwise convolutions), also transposed: matrix
+ * products of x as it is, without windows. Steps and padding select places of x
  * or of the result. */
 #ifndef OPS_SRC_COMPOSED_CONVOLUTION_POINTWISE_H
 #define OPS_SRC_COMPOSED_CONVOLUTION_POINTWISE_H
@@ -13,9 +13,5 @@ bool ops_convolution_is_pointwise(const ops_convolution_form *form);
  * There are images and channels. */
 ops_array *ops_convolution_pointwise(const ops_convolution_form *form, bool is_transposed,
                                      ops_array *x, ops_array *w, ops_array *bias);
-
-/* The gradient by the weights, of x without padding: [groups O, C, window]. */
-ops_array *ops_convolution_pointwise_weights(const ops_convolution_form *form, ops_array *x,
-                                             ops_array *dy);
 
 #endif
