@@ -252,7 +252,8 @@ static const case_family convolutions = {
 /* Forms that take different ways: one group, groups in fewer and in more images, one channel per
  * group with and without several results, windows of 1, steps beyond the window, one spatial place,
  * and of transposed ones phases of one size, without any element of x, of which some read beyond x
- * on both sides, and with dilation, where some have no element of the window. */
+ * on both sides, and with dilation, where some have no element of the window; at the end, in either
+ * order of axes, more channels than a vector has. */
 static const convolution_case forms[] = {
     {.rank = 2,
      .images = 2,
@@ -385,6 +386,22 @@ static const convolution_case forms[] = {
      .dilation = {4},
      .before = {5},
      .after = {2}},
+    {.rank = 2,
+     .images = 2,
+     .groups = 17,
+     .inputs = 1,
+     .outputs = 1,
+     .length = {9, 20},
+     .window = {3, 2},
+     .before = {1, 0}},
+    {.rank = 2,
+     .images = 2,
+     .groups = 17,
+     .inputs = 1,
+     .outputs = 1,
+     .length = {9, 20},
+     .window = {3, 2},
+     .before = {1, 0}},
 };
 
 static void add_forms(case_list *list)
