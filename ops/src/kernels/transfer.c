@@ -1,6 +1,6 @@
 /* Elements of tensors from and to the host. A tensor that is not contiguous takes a temporary one
- * and a copy on the device; strided memory of the host with gaps goes through a packed block, part by
- * part. */
+ * and a copy on the device; strided memory of the host with gaps goes through a packed block, part
+ * by part. */
 #include "tensor/overlap.h"
 
 #include <ops/index.h>
