@@ -144,7 +144,9 @@ void case_claim_storage(case_run *run, hal_type type)
     static const char *const texts[HAL_TYPE_COUNT] = {"storage", HAL_TYPE_TABLE(ROW)};
 #undef ROW
     const bool claimed = (run->info->storage_types & HAL_TYPE_BIT(type)) != 0;
-    if (hal_type_is_narrow_float(type) || type == HAL_TYPE_BOOL) {
+    /* The operator library holds F64 as words on any device, and may move them. */
+    const bool is_words = type == HAL_TYPE_BOOL || type == HAL_TYPE_F64;
+    if (hal_type_is_narrow_float(type) || is_words) {
         case_claim_or_rewrite(run, claimed, texts[type]);
     } else {
         case_claim(run, claimed, texts[type]);

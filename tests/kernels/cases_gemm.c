@@ -276,6 +276,27 @@ static void classes(corpus *c, hal_type type, int transpose_b, int transpose_a)
     }
 }
 
+/* F64 by integers, on every device: from sums of residues, and from the operands alone. */
+static void exact(corpus *c)
+{
+    static const int64_t sizes[][3] = {{512, 512, 512}, {100, 70, 8}};
+    for (int i = 0; i < 4 && !c->failed; i++) {
+        const int64_t m = sizes[i / 2][0], n = sizes[i / 2][1], k = sizes[i / 2][2];
+        corpus_case(c, "gemm_exact_%s_%lldx%lldx%lld", i % 2 ? "scaled" : "plain", (long long)m,
+                    (long long)n, (long long)k);
+        const ops_tensor a = corpus_matrix(c, HAL_TYPE_F64, m, k);
+        const ops_tensor b = corpus_matrix(c, HAL_TYPE_F64, k, n);
+        const ops_tensor y = corpus_matrix(c, HAL_TYPE_F64, m, n);
+        const ops_gemm_options options = {.size = sizeof(ops_gemm_options),
+                                          .alpha = i % 2 ? 2.0 : 1.0,
+                                          .beta = i % 2 ? 0.5 : 0.0,
+                                          .precision = HAL_GEMM_EXACT};
+        if (!c->failed) {
+            corpus_did(c, ops_gemm(c->ops, &options, &a, &b, &y));
+        }
+    }
+}
+
 void cases_gemm(corpus *c)
 {
     static const int64_t sizes[][3] = {{2048, 2048, 2048}, {512, 512, 512}, {256, 256, 256},
@@ -292,6 +313,7 @@ void cases_gemm(corpus *c)
     if (!c->failed) {
         variants(c);
     }
+    exact(c);
     for (int t = 0; t < 3 && !c->failed; t++) {
         for (int turn = 0; turn < (c->all ? 4 : 2) && !c->failed; turn++) {
             classes(c, types[t], turn & 1, turn >> 1);

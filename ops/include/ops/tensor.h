@@ -62,8 +62,8 @@ HAL_API hal_device *ops_context_get_device(const ops_context *context);
  * defined.
  * Ownership: the tensor holds the buffer's only reference until ops_tensor_release.
  * Threads: the queue's. Errors: INVALID_ARGUMENT for an invalid rank, type or shape, UNSUPPORTED
- * for a type that the device cannot store, but for F64, of which devices without it take products
- * of the class HAL_GEMM_EXACT alone; those of hal_buffer_create. */
+ * for a type that the device cannot store, but for F64, which devices without it hold for products
+ * of the class HAL_GEMM_EXACT and refuse where they compute it; those of hal_buffer_create. */
 HAL_API hal_status ops_tensor_create(ops_context *context, hal_type type, uint32_t rank,
                                      const int64_t *shape, HAL_OUT ops_tensor *tensor);
 

@@ -24,7 +24,7 @@ static hal_status check_prepare(const ops_context *context, const char *function
                            "up to 2^31 - 1, got %s",
                            function, ops_describe(b, text));
     }
-    if (options->precision > HAL_GEMM_NORMWISE || options->rows < 0) {
+    if (options->precision > HAL_GEMM_EXACT || options->rows < 0) {
         return ops_invalid("%s: options: expected a hal_gemm_precision and rows of at least 0, got "
                            "%u and %lld",
                            function, options->precision, (long long)options->rows);

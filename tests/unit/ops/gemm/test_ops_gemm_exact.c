@@ -134,6 +134,20 @@ TEST(what_the_class_lacks_is_refused)
     release(&p);
 }
 
+/* A prepared B is a copy. */
+TEST(a_prepared_b_is_taken)
+{
+    product p = make_exact((problem){.m = 20, .n = 30, .k = 40, .layout_b = EVERY_OTHER});
+    ops_gemm_prepare_options options = OPS_GEMM_PREPARE_OPTIONS_DEFAULT;
+    ops_gemm_prepared *prepared;
+    options.precision = HAL_GEMM_EXACT;
+    ok(ops_gemm_prepare(test_context, &options, &p.b.t, &prepared));
+    p.options.prepared = prepared;
+    try_product(&p, 1, NULL, NULL);
+    ops_gemm_prepared_destroy(prepared);
+    release(&p);
+}
+
 /* Integers are exact in each class. */
 TEST(integers_are_multiplied_as_in_other_classes)
 {
