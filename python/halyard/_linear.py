@@ -8,7 +8,7 @@ from ._reduce import sum
 
 __all__ = ["matmul", "tensordot", "vecdot"]
 
-PRECISIONS = {"strict": 0, "accurate": 1, "fast": 2}
+PRECISIONS = {"strict": 0, "accurate": 1, "fast": 2, "exact": 4}
 
 
 def _numbers(function, x1, x2):
@@ -23,8 +23,8 @@ def _numbers(function, x1, x2):
 def matmul(x1, x2, /, *, precision="strict"):
     """The matrix product of x1 [..., n, k] and x2 [..., k, m]: [..., n, m]. An array of rank 1 is a
     row on the left and a column on the right, whose axis the result lacks. ``precision`` is
-    'strict' (IEEE arithmetic), 'accurate' or 'fast' (the device's matrix units); sums of integers
-    wrap."""
+    'strict' (IEEE arithmetic), 'accurate' or 'fast' (the device's matrix units), or of float64
+    'exact' (by integers, with the same bits on every device); sums of integers wrap."""
     x1, x2, dtype = _numbers("matmul", x1, x2)
     if x1.ndim == 0 or x2.ndim == 0:
         raise ValueError("matmul: expected at least one axis, got rank 0")

@@ -12,6 +12,14 @@
 /* Twice the bias and the bits of a significand, of a product. */
 #define PRODUCT_BIAS 2150
 
+/* Less twice the bits of whole numbers: the exponent of their products' unit, see lines.h. */
+#define UNIT_BIAS 2044
+
+/* The high words of a NaN and of infinities; their low words are 0. */
+#define NAN_HIGH 0x7ff80000u
+#define PLUS_HIGH 0x7ff00000u
+#define MINUS_HIGH 0xfff00000u
+
 /* What is known of infinities and NaNs among the terms of a sum. */
 enum { HAS_NAN = 1, HAS_PLUS = 2, HAS_MINUS = 4 };
 
@@ -116,9 +124,9 @@ static ops_f64_words sum_round(hal_ir_builder *b, const exact_sum *sum)
         ops_u128_round(b, all, hal_ir_sub(b, largest, hal_ir_i32(b, PRODUCT_BIAS + 6)));
     const hal_ir_value is_plus = hal_ir_eq(b, specials, hal_ir_u32(b, HAS_PLUS));
     const hal_ir_value is_minus = hal_ir_eq(b, specials, hal_ir_u32(b, HAS_MINUS));
-    hal_ir_value high = hal_ir_u32(b, 0x7ff80000u);
-    high = hal_ir_select(b, is_plus, hal_ir_u32(b, 0x7ff00000u), high);
-    high = hal_ir_select(b, is_minus, hal_ir_u32(b, 0xfff00000u), high);
+    hal_ir_value high = hal_ir_u32(b, NAN_HIGH);
+    high = hal_ir_select(b, is_plus, hal_ir_u32(b, PLUS_HIGH), high);
+    high = hal_ir_select(b, is_minus, hal_ir_u32(b, MINUS_HIGH), high);
     const hal_ir_value is_number = hal_ir_eq(b, specials, zero);
     y.low = hal_ir_select(b, is_number, y.low, zero);
     y.high = hal_ir_select(b, is_number, y.high, high);
@@ -199,6 +207,38 @@ static void emit_known(hal_ir_builder *b, hal_ir_memory_id memory, hal_ir_value 
     }
 }
 
+/* The element of the sums of residues, with the classes of its lines. */
+static ops_f64_words emit_from_sums(hal_ir_builder *b, hal_ir_memory_id sums, const element *e,
+                                    hal_ir_value plane, hal_ir_value classes, hal_ir_value bits)
+{
+    const ops_u128 x = emit_recombine(b, sums, e->item, plane);
+    const hal_ir_value unit = hal_ir_shl(b, bits, hal_ir_i32(b, 1));
+    const hal_ir_value scale = hal_ir_cast(b, HAL_TYPE_I32, classes);
+    const hal_ir_value exponent = hal_ir_sub(b, scale, hal_ir_i32(b, UNIT_BIAS));
+    return ops_u128_round(b, x, hal_ir_sub(b, exponent, unit));
+}
+
+/* The element of the operands, of the steps where both lines have numbers that are not 0: with
+ * infinities, of all; with a NaN, of none. */
+static ops_f64_words emit_from_operands(hal_ir_builder *b, const ops_exact_place places[3],
+                                        const element *e, hal_ir_value k,
+                                        const hal_ir_value x[OPS_EXACT_LINE_WORDS],
+                                        const hal_ir_value y[OPS_EXACT_LINE_WORDS])
+{
+    const hal_ir_value zero = hal_ir_u32(b, 0);
+    const hal_ir_value most = hal_ir_max(b, x[OPS_EXACT_LINE_CLASS], y[OPS_EXACT_LINE_CLASS]);
+    const hal_ir_value is_special = hal_ir_ge(b, most, hal_ir_u32(b, OPS_F64_INFINITY));
+    const hal_ir_value is_nan = hal_ir_eq(b, most, hal_ir_u32(b, OPS_F64_NAN));
+    hal_ir_value end = hal_ir_min(b, x[OPS_EXACT_LINE_END], y[OPS_EXACT_LINE_END]);
+    hal_ir_value rest = hal_ir_min(b, x[OPS_EXACT_LINE_REST], y[OPS_EXACT_LINE_REST]);
+    rest = hal_ir_select(b, is_special, k, rest);
+    end = hal_ir_select(b, is_special, k, end);
+    end = hal_ir_select(b, is_nan, zero, end);
+    ops_f64_words sum = emit_dot(b, places, e, hal_ir_sub(b, k, rest), end);
+    sum.high = hal_ir_select(b, is_nan, hal_ir_u32(b, NAN_HIGH), sum.high);
+    return sum;
+}
+
 /* The element from the sums, where those of the magnitudes show that this is within the bound, else
  * from the operands. */
 static ops_f64_words emit_checked(hal_ir_builder *b, const finish_form *form,
@@ -208,41 +248,27 @@ static ops_f64_words emit_checked(hal_ir_builder *b, const finish_form *form,
     const hal_ir_value bits = hal_ir_scalar_value(b, "bits", HAL_TYPE_I32);
     const hal_ir_value enough = hal_ir_scalar_value(b, "enough", HAL_TYPE_I32);
     const hal_ir_value zero = hal_ir_u32(b, 0), infinity = hal_ir_u32(b, OPS_F64_INFINITY);
-    hal_ir_value a_line[OPS_EXACT_LINE_WORDS], b_line[OPS_EXACT_LINE_WORDS];
-    emit_known(b, form->slots[VIEW_A_CLASSES], e->a_line, a_line);
-    emit_known(b, form->slots[VIEW_B_CLASSES], e->b_line, b_line);
-    const hal_ir_value a_class = a_line[OPS_EXACT_LINE_CLASS];
-    const hal_ir_value b_class = b_line[OPS_EXACT_LINE_CLASS];
-    const hal_ir_value checks = hal_ir_mul(b, plane, hal_ir_u32(b, OPS_EXACT_MODULI));
-    const hal_ir_value sums_index = hal_ir_add(b, e->item, checks);
-    const hal_ir_value magnitudes = hal_ir_load(b, form->slots[VIEW_SUMS], sums_index);
-    const hal_ir_value most = hal_ir_max(b, a_class, b_class);
-    const hal_ir_value least = hal_ir_min(b, a_class, b_class);
-    const hal_ir_value is_zero = hal_ir_eq(b, least, zero);
+    const hal_ir_memory_id sums = form->slots[VIEW_SUMS];
+    hal_ir_value row[OPS_EXACT_LINE_WORDS], column[OPS_EXACT_LINE_WORDS];
+    emit_known(b, form->slots[VIEW_A_CLASSES], e->a_line, row);
+    emit_known(b, form->slots[VIEW_B_CLASSES], e->b_line, column);
+    const hal_ir_value first = row[OPS_EXACT_LINE_CLASS], second = column[OPS_EXACT_LINE_CLASS];
+    const hal_ir_value is_zero = hal_ir_eq(b, hal_ir_min(b, first, second), zero);
+    const hal_ir_value is_finite = hal_ir_lt(b, hal_ir_max(b, first, second), infinity);
+    const hal_ir_value last = hal_ir_mul(b, plane, hal_ir_u32(b, OPS_EXACT_MODULI));
+    const hal_ir_value magnitudes = hal_ir_load(b, sums, hal_ir_add(b, e->item, last));
     hal_ir_value holds = hal_ir_or(b, hal_ir_ge(b, magnitudes, enough), is_zero);
-    holds = hal_ir_and(b, holds, hal_ir_lt(b, most, infinity));
-    ops_f64_words y;
+    holds = hal_ir_and(b, holds, is_finite);
     const hal_ir_value low = hal_ir_var(b, zero), high = hal_ir_var(b, zero);
     hal_ir_if(b, holds);
-    const ops_u128 x = emit_recombine(b, form->slots[VIEW_SUMS], e->item, plane);
-    hal_ir_value exponent = hal_ir_cast(b, HAL_TYPE_I32, hal_ir_add(b, a_class, b_class));
-    const hal_ir_value unit = hal_ir_shl(b, bits, hal_ir_i32(b, 1));
-    exponent = hal_ir_sub(b, hal_ir_sub(b, exponent, hal_ir_i32(b, 2044)), unit);
-    y = ops_u128_round(b, x, exponent);
+    const hal_ir_value classes = hal_ir_add(b, first, second);
+    ops_f64_words y = emit_from_sums(b, sums, e, plane, classes, bits);
     hal_ir_set(b, low, y.low);
     hal_ir_set(b, high, y.high);
     hal_ir_else(b);
-    const hal_ir_value is_nan = hal_ir_eq(b, most, hal_ir_u32(b, OPS_F64_NAN));
-    /* Only where both have numbers that are not 0; infinities times 0 count. */
-    const hal_ir_value is_special = hal_ir_ge(b, most, infinity);
-    hal_ir_value end = hal_ir_min(b, a_line[OPS_EXACT_LINE_END], b_line[OPS_EXACT_LINE_END]);
-    hal_ir_value rest = hal_ir_min(b, a_line[OPS_EXACT_LINE_REST], b_line[OPS_EXACT_LINE_REST]);
-    end = hal_ir_select(b, is_special, k, end);
-    rest = hal_ir_select(b, is_special, k, rest);
-    end = hal_ir_select(b, is_nan, zero, end);
-    y = emit_dot(b, places, e, hal_ir_sub(b, k, rest), end);
+    y = emit_from_operands(b, places, e, k, row, column);
     hal_ir_set(b, low, y.low);
-    hal_ir_set(b, high, hal_ir_select(b, is_nan, hal_ir_u32(b, 0x7ff80000u), y.high));
+    hal_ir_set(b, high, y.high);
     hal_ir_end(b);
     y.low = hal_ir_get(b, low);
     y.high = hal_ir_get(b, high);
