@@ -151,6 +151,15 @@ def test_products():
     assert hx.vecdot(x, x).tolist() == [5, 50]
 
 
+def test_exact_products():
+    x = hx.asarray([[1e16, 1.0, -1e16]], dtype=hx.float64)
+    y = hx.ones((3, 2), dtype=hx.float64)
+    assert hx.matmul(x, y, precision="exact").tolist() == [[1.0, 1.0]]
+    assert (hx.matmul(x, y, precision="exact") + 1).tolist() == [[2.0, 2.0]]
+    with pytest.raises(ValueError, match="_EXACT, got 4 of f32"):
+        hx.matmul(hx.astype(x, hx.float32), hx.astype(y, hx.float32), precision="exact")
+
+
 def test_factorisations():
     x = hx.random_normal((2, 5, 5), seed=3, dtype=hx.float64)
     one = hx.eye(5, dtype=hx.float64)
