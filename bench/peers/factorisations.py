@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """SciPy's factorisations with libhalyard_blas.so preloaded next to the same without it, worst ratio first.
 
-factorisations.py LIBRARY [--sizes 64,128,...] [--types f,d] [--turns N] [--seconds S] [--threads N]
+factorisations.py LIBRARY [--sizes 64,128,...] [--types f,d] [--calls matmul,qr,...] [--turns N] [--seconds S] [--threads N]
 
 Two processes of this Python, one with LD_PRELOAD=LIBRARY, take turns: each turn of a cell is at least
 S seconds of calls, in parts of at least a millisecond, of which the least time counts, of the
@@ -73,6 +73,7 @@ def main():
     parser.add_argument("library")
     parser.add_argument("--sizes", default="64,128,256,512,1024")
     parser.add_argument("--types", default="f,d")
+    parser.add_argument("--calls", default=",".join(CALLS))
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--threads", type=int, default=1)
@@ -82,7 +83,7 @@ def main():
     rows = []
     for n in map(int, options.sizes.split(",")):
         for letter in options.types.split(","):
-            for name in CALLS:
+            for name in options.calls.split(","):
                 least = [float("inf")] * 2
                 for turn in range(options.turns):
                     for which in (0, 1) if turn % 2 == 0 else (1, 0):

@@ -94,3 +94,41 @@ blas_estimate blas_estimate_of(const blas_call *call, bool is_in_place)
     }
     return made;
 }
+
+#define PANEL_TRIANGLES 256
+#define PANEL_REFLECTORS 128
+
+int64_t blas_factoring_panel(const blas_factoring *call)
+{
+    return call->kind == BLAS_GETRF || call->kind == BLAS_POTRF ? PANEL_TRIANGLES
+                                                                : PANEL_REFLECTORS;
+}
+
+blas_factoring_estimate blas_factoring_estimate_of(const blas_factoring *call)
+{
+    const double m = (double)call->m, n = (double)call->n;
+    const double k = call->kind == BLAS_ORGQR ? (double)call->k : m < n ? m : n;
+    const double width = (double)blas_factoring_panel(call);
+    const double panel = width * (m * k - k * k / 2); /* of a number of operations for each pair */
+    blas_factoring_estimate e = {.panels = k / width + 1};
+    e.bytes = m * n * (double)blas_type_bytes(call->type);
+    switch (call->kind) {
+    case BLAS_GETRF:
+        e.operations = 2 * m * n * k - (m + n) * k * k + 2 * k * k * k / 3;
+        e.panel_operations = panel;
+        break;
+    case BLAS_POTRF:
+        e.operations = n * n * n / 3;
+        e.panel_operations = n * width * width / 3;
+        break;
+    case BLAS_GEQRF:
+        e.operations = 4 * m * n * k - 2 * (m + n) * k * k + 4 * k * k * k / 3;
+        e.panel_operations = 3 * panel;
+        break;
+    default:
+        e.operations = 4 * m * n * k - 2 * (m + n) * k * k + 4 * k * k * k / 3;
+        e.panel_operations = panel;
+        break;
+    }
+    return e;
+}

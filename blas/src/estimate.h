@@ -3,6 +3,7 @@
 #define BLAS_SRC_ESTIMATE_H
 
 #include "call.h"
+#include "lapack.h"
 
 /* Rows or columns of a panel at the edge of a triangle of some order: an eighth of it, within
  * limits. A panel takes some elements that are not needed: half a panel for each row. */
@@ -26,5 +27,19 @@ typedef struct blas_estimate {
 /* Counts a valid call with a product on a device that computes on the host's memory, or does not.
  * Threads: any. */
 blas_estimate blas_estimate_of(const blas_call *call, bool is_in_place);
+
+/* Columns of a factorisation's panels. The host takes longer for wider ones, the device for more of
+ * them. */
+int64_t blas_factoring_panel(const blas_factoring *call);
+
+typedef struct blas_factoring_estimate {
+    double operations; /* of all of it */
+    double panels;
+    double panel_operations; /* that the host computes */
+    double bytes;            /* that go to the device, and as many back */
+} blas_factoring_estimate;
+
+/* Counts a valid factorisation. Threads: any. */
+blas_factoring_estimate blas_factoring_estimate_of(const blas_factoring *call);
 
 #endif

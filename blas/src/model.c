@@ -323,7 +323,8 @@ static double products_at(const uint64_t curve[BLAS_MODEL_POINTS], double operat
     return computed > read ? computed : read;
 }
 
-blas_times blas_model_times(const blas_call *call)
+/* Null: nothing is known of the type. */
+static const blas_measurements *model_get(bool is_double)
 {
     pthread_mutex_lock(&lock);
     if (!is_known) {
@@ -331,8 +332,14 @@ blas_times blas_model_times(const blas_call *call)
     }
     const blas_measurements *m = is_usable ? &known : NULL;
     pthread_mutex_unlock(&lock);
+    return m && m->device[is_double][0] ? m : NULL;
+}
+
+blas_times blas_model_times(const blas_call *call)
+{
     const bool is_double = blas_type_real_bytes(blas_call_type(call)) == sizeof(double);
-    if (!m || !m->device[is_double][0]) {
+    const blas_measurements *m = model_get(is_double);
+    if (!m) {
         return (blas_times){0, 0};
     }
     const blas_estimate e = blas_estimate_of(call, blas_lane_is_in_place());
@@ -353,5 +360,27 @@ blas_times blas_model_times(const blas_call *call)
     times.host = products_at(m->host[is_double], blas_call_operations(call) * (is_3m ? 0.75 : 1),
                              (double)call->batch, thin_at(m->host_thin[is_double], columns),
                              e.host_bytes / thin);
+    return times;
+}
+
+/* A panel's rate over that of products, and nanoseconds of its launches and waits. */
+#define PANEL_RATE 0.15
+#define PANEL_NANOSECONDS 5e5
+
+blas_times blas_model_factoring_times(const blas_factoring *call)
+{
+    const bool is_double = call->type == BLAS_TYPE_d;
+    const blas_measurements *m = model_get(is_double);
+    if (!m) {
+        return (blas_times){0, 0};
+    }
+    const blas_factoring_estimate e = blas_factoring_estimate_of(call);
+    const double largest = 2.0 * orders[BLAS_MODEL_POINTS - 1] * orders[BLAS_MODEL_POINTS - 1] *
+                           orders[BLAS_MODEL_POINTS - 1];
+    const double host = curve_at(m->host[is_double], largest) / largest; /* of an operation */
+    blas_times times = {.host = host * e.operations};
+    times.device = products_at(m->device[is_double], e.operations, e.panels, 0, 0) +
+                   host / PANEL_RATE * e.panel_operations + PANEL_NANOSECONDS * e.panels +
+                   1.5 * e.bytes * (double)(m->upload + m->download) / TRANSFER_BYTES;
     return times;
 }

@@ -3,6 +3,7 @@
 #define BLAS_SRC_MODEL_H
 
 #include "call.h"
+#include "lapack.h"
 
 /* Estimated nanoseconds of a valid call with a product; 0: not known, since there is no device or
  * no host's BLAS. The first call of a process reads the measured times from the cache folder, or
@@ -12,5 +13,9 @@ typedef struct blas_times {
     double device, host;
 } blas_times;
 blas_times blas_model_times(const blas_call *call);
+
+/* The same for a factorisation: the host takes as long as for products of as many operations,
+ * which is less than it does. */
+blas_times blas_model_factoring_times(const blas_factoring *call);
 
 #endif

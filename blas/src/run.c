@@ -1,10 +1,10 @@
 /* A call is checked, then computed on the device, by the host's BLAS, or by plain loops. */
 #include "run.h"
 
+#include "decide.h"
 #include "forward.h"
 #include "host.h"
 #include "lane.h"
-#include "model.h"
 #include "plain.h"
 #include "product.h"
 #include "report.h"
@@ -19,22 +19,6 @@
 /* Below this many operations a call without a host's BLAS is computed by plain loops. */
 #define PLAIN_OPERATIONS 1e4
 
-/* The device has to win by this much, for which the model may err. */
-#define MARGIN 0.85
-
-typedef enum policy { POLICY_MODEL, POLICY_ALWAYS, POLICY_NEVER } policy;
-
-static policy chosen;
-
-__attribute__((constructor)) static void policy_choose(void)
-{
-    const char *text = secure_getenv("HALYARD_BLAS_DECIDE");
-    chosen = !text                         ? POLICY_MODEL
-             : strcmp(text, "always") == 0 ? POLICY_ALWAYS
-             : strcmp(text, "never") == 0  ? POLICY_NEVER
-                                           : POLICY_MODEL;
-}
-
 _Atomic(blas_function *) blas_forwards[BLAS_INTERFACE_COUNT][BLAS_ROUTINE_COUNT];
 static pthread_once_t forwards_once = PTHREAD_ONCE_INIT;
 
@@ -42,7 +26,7 @@ static void forwards_fill(void)
 {
     static const char *const names[BLAS_INTERFACE_COUNT + 1] = {"%s_", "%s_64_", "cblas_%s",
                                                                 "cblas_%s_64", "cblas_%s64_"};
-    if (chosen == POLICY_ALWAYS || blas_summary_is_wanted() || blas_resident_is_on()) {
+    if (blas_decide_policy() == BLAS_ALWAYS || blas_summary_is_wanted() || blas_resident_is_on()) {
         return;
     }
     for (int i = 0; i <= BLAS_INTERFACE_COUNT; i++) {
@@ -65,21 +49,21 @@ static void forwards_fill(void)
 /* Whether the host computes it, whatever the model would say. */
 static bool is_for_host(const blas_call *call)
 {
-    return chosen != POLICY_ALWAYS && blas_host_has(call) &&
-           (chosen == POLICY_NEVER || blas_call_operations(call) < BLAS_HOST_OPERATIONS);
+    const blas_policy policy = blas_decide_policy();
+    return policy != BLAS_ALWAYS && blas_host_has(call) &&
+           (policy == BLAS_NEVER || blas_call_operations(call) < BLAS_HOST_OPERATIONS);
 }
 
 /* Depends on the shape alone, once the model is measured. */
 static bool device_is_faster(const blas_call *call)
 {
-    if (chosen != POLICY_MODEL) {
-        return chosen == POLICY_ALWAYS;
+    if (blas_decide_policy() != BLAS_BY_MODEL) {
+        return blas_decide_policy() == BLAS_ALWAYS;
     }
     if (!blas_host_has(call)) {
         return blas_call_operations(call) >= PLAIN_OPERATIONS;
     }
-    const blas_times times = blas_model_times(call);
-    return times.device > 0 && times.device < MARGIN * times.host;
+    return blas_decide_is_faster(blas_model_times(call));
 }
 
 /* `moved` gets the bytes that were copied. */

@@ -147,17 +147,42 @@ static hal_status solve_range(const solver *s, int64_t first, int64_t count)
     return solve_range(s, other, other_count);
 }
 
-static hal_status solve_loaded(solver *s, const blas_call *call, bool is_left)
+/* Solves for the unknowns in their place; `stays`: the triangle may stay on the device. */
+static hal_status solve_loaded(solver *s, bool stays)
 {
-    const blas_type type = s->a.type;
     const int64_t rows = s->unknowns.shape[0];
     const int64_t width = s->order < BLAS_BLOCK ? s->order : BLAS_BLOCK;
     HAL_TRY(
-        blas_operand_load(s->lane, &s->a, (blas_number){1, 0}, BLAS_EXPANDED, true, &s->triangle));
+        blas_operand_load(s->lane, &s->a, (blas_number){1, 0}, BLAS_EXPANDED, stays, &s->triangle));
     HAL_TRY(inverses_create(s));
-    HAL_TRY(blas_operand_create(s->lane, type, 1, width, rows, &s->scratch));
-    HAL_TRY(solve_range(s, 0, s->order));
-    return blas_operand_store(s->lane, &s->unknowns, call, !is_left);
+    HAL_TRY(blas_operand_create(s->lane, s->a.type, 1, width, rows, &s->scratch));
+    return solve_range(s, 0, s->order);
+}
+
+static solver solver_of(blas_lane *lane, const blas_matrix *a)
+{
+    return (solver){.lane = lane,
+                    .a = *a,
+                    .order = a->rows,
+                    .parts = blas_type_is_complex(a->type) ? 2 : 1,
+                    .is_forward = blas_matrix_is_lower(a)};
+}
+
+static void solver_free(solver *s)
+{
+    ops_tensor_release(&s->triangle);
+    ops_tensor_release(&s->inverses);
+    ops_tensor_release(&s->scratch);
+}
+
+hal_status blas_solve_in_place(blas_lane *lane, const blas_matrix *triangle,
+                               const ops_tensor *unknowns)
+{
+    solver s = solver_of(lane, triangle);
+    s.unknowns = *unknowns;
+    const hal_status status = solve_loaded(&s, false);
+    solver_free(&s);
+    return status;
 }
 
 hal_status blas_solve_compute(blas_lane *lane, const blas_call *call)
@@ -166,18 +191,16 @@ hal_status blas_solve_compute(blas_lane *lane, const blas_call *call)
     const blas_factors factors = blas_factors_of(call, 0);
     const blas_matrix right = blas_matrix_transpose(&factors.y);
     const blas_matrix turned = blas_matrix_transpose(&factors.x);
-    solver s = {.lane = lane, .a = is_left ? factors.x : right};
-    s.order = s.a.rows;
-    s.parts = blas_type_is_complex(s.a.type) ? 2 : 1;
-    s.is_forward = blas_matrix_is_lower(&s.a);
+    solver s = solver_of(lane, is_left ? &factors.x : &right);
     hal_status status = blas_operand_load(lane, is_left ? &factors.y : &turned, factors.alpha,
                                           BLAS_PAIRS, false, &s.unknowns);
     if (status == HAL_OK) {
-        status = solve_loaded(&s, call, is_left);
+        status = solve_loaded(&s, true);
     }
-    ops_tensor_release(&s.triangle);
-    ops_tensor_release(&s.inverses);
-    ops_tensor_release(&s.scratch);
+    if (status == HAL_OK) {
+        status = blas_operand_store(lane, &s.unknowns, call, !is_left);
+    }
+    solver_free(&s);
     ops_tensor_release(&s.unknowns);
     return status;
 }

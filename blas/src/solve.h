@@ -13,4 +13,10 @@
  * Errors: also UNSUPPORTED where an inverse is not finite. */
 hal_status blas_solve_compute(blas_lane *lane, const blas_call *call);
 
+/* Solves X R = X in place for the rows of a tensor in pairs, by the same way: R is the triangle's
+ * transpose, X A^T = B. The triangle is of the host.
+ * Threads, Errors: as above. */
+hal_status blas_solve_in_place(blas_lane *lane, const blas_matrix *triangle,
+                               const ops_tensor *unknowns);
+
 #endif

@@ -18,7 +18,9 @@ typedef struct routine_counts {
 } routine_counts;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static routine_counts counts[BLAS_ROUTINE_COUNT];
+/* Of the routines, then of the factorisations by kind and type. */
+#define FACTORINGS (2 * BLAS_FACTORING_COUNT)
+static routine_counts counts[BLAS_ROUTINE_COUNT + FACTORINGS];
 static bool is_wanted;
 
 /* A child counts its own calls. */
@@ -47,22 +49,44 @@ uint64_t blas_summary_clock(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-void blas_summary_add(const blas_call *call, bool on_device, uint64_t moved, uint64_t start)
+/* `instead` is 0 where it is not known. */
+static void count_add(routine_counts *c, bool on_device, uint64_t moved, uint64_t start,
+                      double instead)
 {
     const uint64_t taken = blas_summary_clock() - start;
-    blas_times times = {0};
-    if (on_device) {
-        times = blas_model_times(call);
-    }
     pthread_mutex_lock(&lock);
-    routine_counts *c = &counts[call->routine];
     c->calls++;
     c->device_calls += on_device;
     c->moved_bytes += moved;
     *(on_device ? &c->device_time : &c->host_time) += taken;
-    c->instead_time += (uint64_t)times.host;
-    c->is_instead_known = c->is_instead_known || times.host > 0;
+    c->instead_time += (uint64_t)instead;
+    c->is_instead_known = c->is_instead_known || instead > 0;
     pthread_mutex_unlock(&lock);
+}
+
+void blas_summary_add(const blas_call *call, bool on_device, uint64_t moved, uint64_t start)
+{
+    count_add(&counts[call->routine], on_device, moved, start,
+              on_device ? blas_model_times(call).host : 0);
+}
+
+void blas_summary_add_factoring(const blas_factoring *call, bool on_device, uint64_t moved,
+                                uint64_t start)
+{
+    const int row = BLAS_ROUTINE_COUNT + 2 * (int)call->kind + (call->type == BLAS_TYPE_d);
+    count_add(&counts[row], on_device, moved, start,
+              on_device ? blas_model_factoring_times(call).host : 0);
+}
+
+static const char *row_name(int row, char text[16])
+{
+    if (row < BLAS_ROUTINE_COUNT) {
+        return blas_routines[row].name;
+    }
+    const int factoring = row - BLAS_ROUTINE_COUNT;
+    snprintf(text, 16, "%c%s", "sd"[factoring % 2],
+             blas_lapack_name((blas_factoring_kind)(factoring / 2)));
+    return text;
 }
 
 /* Seconds with three decimals, which no locale changes. */
@@ -76,7 +100,7 @@ static const char *seconds(uint64_t nanoseconds, char text[32])
 __attribute__((destructor)) static void summary_print(void)
 {
     uint64_t calls = 0;
-    for (int i = 0; i < BLAS_ROUTINE_COUNT; i++) {
+    for (int i = 0; i < BLAS_ROUTINE_COUNT + FACTORINGS; i++) {
         calls += counts[i].calls;
     }
     if (!is_wanted || calls == 0) {
@@ -85,13 +109,13 @@ __attribute__((destructor)) static void summary_print(void)
     fprintf(stderr, "halyard blas: host %s\n%-10s %10s %10s %10s %12s %12s %12s\n",
             *blas_host_path() ? blas_host_path() : "none", "routine", "calls", "on device",
             "MB moved", "s on device", "host instead", "s on host");
-    for (int i = 0; i < BLAS_ROUTINE_COUNT; i++) {
+    for (int i = 0; i < BLAS_ROUTINE_COUNT + FACTORINGS; i++) {
         const routine_counts *c = &counts[i];
-        char text[3][32];
+        char text[3][32], name[16];
         if (c->calls == 0) {
             continue;
         }
-        fprintf(stderr, "%-10s %10llu %10llu %10llu %12s %12s %12s\n", blas_routines[i].name,
+        fprintf(stderr, "%-10s %10llu %10llu %10llu %12s %12s %12s\n", row_name(i, name),
                 (unsigned long long)c->calls, (unsigned long long)c->device_calls,
                 (unsigned long long)(c->moved_bytes / 1000000), seconds(c->device_time, text[0]),
                 c->is_instead_known ? seconds(c->instead_time, text[1]) : "-",

@@ -1,0 +1,15 @@
+/* Who computes: HALYARD_BLAS_DECIDE. */
+#ifndef BLAS_SRC_DECIDE_H
+#define BLAS_SRC_DECIDE_H
+
+#include "model.h"
+
+typedef enum blas_policy { BLAS_BY_MODEL, BLAS_ALWAYS, BLAS_NEVER } blas_policy;
+
+/* What the program's environment asks for. Threads: any. */
+blas_policy blas_decide_policy(void);
+
+/* Whether the device wins by the model's times by more than the model may err. Threads: any. */
+bool blas_decide_is_faster(blas_times times);
+
+#endif

@@ -1,0 +1,42 @@
+/* A factorisation on the device in progress, for factor.c, triangles.c and reflectors.c. */
+#ifndef BLAS_SRC_FACTOR_RUN_H
+#define BLAS_SRC_FACTOR_RUN_H
+
+#include "lapack.h"
+#include "operand.h"
+
+typedef struct blas_factor_run {
+    blas_lane *lane;
+    const blas_factoring *call;
+    size_t element; /* bytes */
+    ops_tensor a;   /* its rows are columns of A */
+    ops_tensor scratch;
+    char *panel;     /* of the host, column-major without gaps */
+    int64_t *pivots; /* of getrf */
+    int32_t *order;
+    char *diagonal; /* of potrf: the squares on the diagonal */
+} blas_factor_run;
+
+/* Rows and columns of A, as a view. */
+ops_tensor blas_factor_part(const blas_factor_run *f, int64_t row, int64_t rows, int64_t column,
+                            int64_t columns);
+
+/* result = alpha left right + beta result. Errors: those of ops_gemm. */
+hal_status blas_factor_multiply(const blas_factor_run *f, double alpha, const ops_tensor *left,
+                                const ops_tensor *right, double beta, const ops_tensor *result);
+
+/* Rows and columns of A from the device to memory without gaps, and back. Errors: those of
+ * ops_tensor_read and ops_tensor_write. */
+hal_status blas_factor_read(const blas_factor_run *f, int64_t row, int64_t rows, int64_t column,
+                            int64_t columns, void *target);
+hal_status blas_factor_write(const blas_factor_run *f, int64_t row, int64_t rows, int64_t column,
+                             int64_t columns, const void *source);
+
+/* Rows and columns from the device to the call's A. Errors: those of ops_tensor_read. */
+hal_status blas_factor_store(const blas_factor_run *f, int64_t row, int64_t rows, int64_t column,
+                             int64_t columns);
+
+/* The address of an element of the call's A. */
+char *blas_factor_at(const blas_factor_run *f, int64_t row, int64_t column);
+
+#endif

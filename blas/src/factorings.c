@@ -1,0 +1,108 @@
+/* Factorisations: who computes them, and their entry points. */
+#include "decide.h"
+#include "entry.h"
+#include "factor.h"
+#include "host.h"
+#include "resident.h"
+#include "summary.h"
+
+#include <fenv.h>
+#include <stdio.h>
+
+/* Below this order a factorisation is the host's, and no device is opened for it. */
+#define LEAST_ORDER 512
+
+static bool has_functions(const blas_factoring *call)
+{
+    const bool needs_larft = call->kind == BLAS_GEQRF || call->kind == BLAS_ORGQR;
+    return blas_lapack_find(call->kind, call->type, call->is_64) &&
+           (!needs_larft || blas_lapack_find(BLAS_LARFT, call->type, call->is_64));
+}
+
+/* Whether the arguments are right and there is something to compute: the host tells the others. */
+static bool is_valid(const blas_factoring *call)
+{
+    const int64_t rows = call->kind == BLAS_POTRF ? call->n : call->m;
+    return call->a && rows > 0 && call->n > 0 && call->lda >= rows && rows <= INT32_MAX &&
+           (call->kind != BLAS_POTRF || call->uplo == 'U' || call->uplo == 'L') &&
+           (call->kind != BLAS_ORGQR || (call->k > 0 && call->k <= call->n && call->n <= call->m));
+}
+
+/* Whether the device may compute it, of a call that is worth the question. */
+static bool is_for_device(const blas_factoring *call)
+{
+    const int64_t least = call->m < call->n ? call->m : call->n;
+    return blas_decide_policy() != BLAS_NEVER &&
+           (blas_decide_policy() == BLAS_ALWAYS || least >= LEAST_ORDER) && has_functions(call) &&
+           (call->is_64 || !blas_host_is_wide());
+}
+
+static bool device_is_faster(const blas_factoring *call)
+{
+    return blas_decide_policy() == BLAS_ALWAYS ||
+           (!blas_lane_is_in_place() && blas_decide_is_faster(blas_model_factoring_times(call)));
+}
+
+static bool device_compute(const blas_factoring *call, int64_t *info, uint64_t *moved)
+{
+    blas_lane *lane;
+    if (blas_lane_acquire(&lane) != HAL_OK) {
+        return false;
+    }
+    hal_status status = blas_factor_compute(lane, call, info);
+    if (status == HAL_ERROR_OUT_OF_MEMORY && blas_resident_drop_all()) {
+        status = blas_factor_compute(lane, call, info);
+    }
+    *moved = lane->moved_bytes;
+    blas_lane_release(lane, status != HAL_OK);
+    return status == HAL_OK;
+}
+
+/* Computes a call on the device if that is right, possible and faster; false: nothing was changed,
+ * and the host's function is to be called. *info is LAPACK's; *moved gets the bytes that were
+ * copied. */
+static bool factoring_run(const blas_factoring *call, int64_t *info, uint64_t *moved)
+{
+    if (!is_valid(call)) {
+        return false;
+    }
+    halyard_blas_written(call->a, ((size_t)(call->n - 1) * (size_t)call->lda + (size_t)call->m) *
+                                      blas_type_bytes(call->type));
+    if (!is_for_device(call)) {
+        return false;
+    }
+    fenv_t kept;
+    feholdexcept(&kept);
+    const bool is_computed = device_is_faster(call) && device_compute(call, info, moved);
+    fesetenv(&kept);
+    return is_computed;
+}
+
+/* The host's function for a call that it computes; null, with a line of text: it has none. */
+static blas_function *host_function(blas_factoring_kind kind, blas_type type, bool is_64)
+{
+    blas_function *function = blas_lapack_find(kind, type, is_64);
+    if (!function) {
+        fprintf(stderr, "halyard blas: %c%s: no LAPACK has it; nothing is computed\n",
+                type == BLAS_TYPE_d ? 'd' : 's', blas_lapack_name(kind));
+    }
+    return function;
+}
+
+/* ---- Entry points ---- */
+
+/* Programs declare these functions themselves. */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+#define INTEGER int32_t
+#define IS_64 false
+#define ENTRY(name) name##_
+#include "factorings.inl"
+#undef INTEGER
+#undef IS_64
+#undef ENTRY
+
+#define INTEGER int64_t
+#define IS_64 true
+#define ENTRY(name) name##_64_
+#include "factorings.inl"

@@ -1,0 +1,86 @@
+/* The entry points of one size of integers: INTEGER, IS_64, ENTRY(name). Included by
+ * factorings.c. */
+#define FACTORING(letter, what) .kind = what, .type = BLAS_TYPE_##letter, .is_64 = IS_64
+
+/* A call that the device does not compute goes to the host's function, which gives `info`.
+ * Questions for the length of memory have no A, and are not counted. */
+#define RUN_OR_HOST(letter, what, function, arguments, ...)                                       \
+    {                                                                                             \
+        const blas_factoring call = {FACTORING(letter, what), __VA_ARGS__};                       \
+        const uint64_t start = blas_summary_clock();                                              \
+        uint64_t moved = 0;                                                                       \
+        int64_t found = -1;                                                                       \
+        const bool on_device = factoring_run(&call, &found, &moved);                              \
+        blas_function *host =                                                                     \
+            on_device ? NULL : host_function(what, BLAS_TYPE_##letter, IS_64);                    \
+        if (host) {                                                                               \
+            ((function *)host)arguments;                                                          \
+        } else {                                                                                  \
+            *info = (INTEGER)found;                                                               \
+        }                                                                                         \
+        if (blas_summary_is_wanted() && call.a) {                                                 \
+            blas_summary_add_factoring(&call, on_device, moved, start);                           \
+        }                                                                                         \
+    }
+
+#define LAPACK_ENTRIES(letter)                                                                    \
+    BLAS_API void ENTRY(letter##getrf)(const INTEGER *m, const INTEGER *n, void *a,               \
+                                       const INTEGER *lda, INTEGER *ipiv, INTEGER *info)          \
+    RUN_OR_HOST(letter, BLAS_GETRF, blas_getrf_function, (m, n, a, lda, ipiv, info), .m = *m,     \
+                .n = *n, .a = a, .lda = *lda, .pivots = ipiv)                                     \
+                                                                                                  \
+    BLAS_API void ENTRY(letter##potrf)(const char *uplo, const INTEGER *n, void *a,               \
+                                       const INTEGER *lda, INTEGER *info)                         \
+    RUN_OR_HOST(letter, BLAS_POTRF, blas_potrf_function, (uplo, n, a, lda, info, 1),              \
+                .uplo = blas_letter(uplo), .m = *n, .n = *n, .a = a, .lda = *lda)                 \
+                                                                                                  \
+    BLAS_API void ENTRY(letter##geqrf)(const INTEGER *m, const INTEGER *n, void *a,               \
+                                       const INTEGER *lda, void *tau, void *work,                 \
+                                       const INTEGER *lwork, INTEGER *info)                       \
+    RUN_OR_HOST(letter, BLAS_GEQRF, blas_geqrf_function, (m, n, a, lda, tau, work, lwork, info),  \
+                .m = *m, .n = *n, .a = *lwork == -1 ? NULL : a, .lda = *lda, .tau = tau)          \
+                                                                                                  \
+    BLAS_API void ENTRY(letter##orgqr)(const INTEGER *m, const INTEGER *n, const INTEGER *k,      \
+                                       void *a, const INTEGER *lda, const void *tau, void *work,  \
+                                       const INTEGER *lwork, INTEGER *info)                       \
+    RUN_OR_HOST(letter, BLAS_ORGQR, blas_orgqr_function,                                          \
+                (m, n, k, a, lda, tau, work, lwork, info), .m = *m, .n = *n, .k = *k,             \
+                .a = *lwork == -1 ? NULL : a, .lda = *lda, .tau = (void *)(uintptr_t)tau)
+
+/* getrf, where the device computes it, and the host's getrs; else the host's gesv. */
+#define GESV_ENTRY(letter)                                                                        \
+    BLAS_API void ENTRY(letter##gesv)(const INTEGER *n, const INTEGER *nrhs, void *a,             \
+                                      const INTEGER *lda, INTEGER *ipiv, void *b,                 \
+                                      const INTEGER *ldb, INTEGER *info)                          \
+    {                                                                                             \
+        const blas_factoring call = {FACTORING(letter, BLAS_GETRF), .m = *n, .n = *n, .a = a,     \
+                                     .lda = *lda, .pivots = ipiv};                                \
+        blas_function *solve = blas_lapack_find(BLAS_GETRS, BLAS_TYPE_##letter, IS_64), *host;    \
+        const bool is_known = solve && *nrhs >= 0 && *ldb >= *n;                                  \
+        const uint64_t start = blas_summary_clock();                                              \
+        uint64_t moved = 0;                                                                       \
+        int64_t found = -1;                                                                       \
+        if (is_known && factoring_run(&call, &found, &moved)) {                                   \
+            *info = (INTEGER)found;                                                               \
+            if (blas_summary_is_wanted()) {                                                       \
+                blas_summary_add_factoring(&call, true, moved, start);                            \
+            }                                                                                     \
+            if (found == 0) {                                                                     \
+                ((blas_getrs_function *)solve)("N", n, nrhs, a, lda, ipiv, b, ldb, info, 1);      \
+            }                                                                                     \
+        } else if ((host = host_function(BLAS_GESV, BLAS_TYPE_##letter, IS_64))) {                \
+            ((blas_gesv_function *)host)(n, nrhs, a, lda, ipiv, b, ldb, info);                    \
+        } else {                                                                                  \
+            *info = (INTEGER)found;                                                               \
+        }                                                                                         \
+    }
+
+LAPACK_ENTRIES(s)
+LAPACK_ENTRIES(d)
+GESV_ENTRY(s)
+GESV_ENTRY(d)
+
+#undef FACTORING
+#undef RUN_OR_HOST
+#undef LAPACK_ENTRIES
+#undef GESV_ENTRY

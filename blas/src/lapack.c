@@ -1,0 +1,105 @@
+/* The host's functions, see lapack.h. Integers are passed by address: one of 64 bits serves as
+ * one of 32, as the processor is little-endian. */
+#include "lapack.h"
+
+#include "host.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "addresses of integers of two sizes");
+
+static const char *const names[BLAS_FACTORING_COUNT] = {"getrf", "potrf", "geqrf", "orgqr",
+                                                        "larft", "getrs", "gesv"};
+static blas_function *functions[BLAS_FACTORING_COUNT][2][2]; /* type, is_64 */
+static pthread_once_t functions_once = PTHREAD_ONCE_INIT;
+
+static void *symbol_in(void *library, const char *name)
+{
+    static const char own; /* in this library */
+    void *found = library ? dlsym(library, name) : NULL;
+    Dl_info its, mine;
+    return found && dladdr(found, &its) && dladdr(&own, &mine) && its.dli_fbase != mine.dli_fbase
+               ? found
+               : NULL;
+}
+
+/* The next in the loading order; the host's BLAS; a library that is loaded already, as by a module
+ * of an interpreter. */
+static blas_function *function_search(const char *name)
+{
+    static const char *const libraries[] = {"liblapack.so.3", "libopenblas.so.0",
+                                            "libopenblas64.so.0", "libmkl_rt.so.2"};
+    void *found = symbol_in(RTLD_NEXT, name);
+    found = found ? found : blas_host_symbol(name);
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries && !found; i++) {
+        found = symbol_in(dlopen(libraries[i], RTLD_NOW | RTLD_NOLOAD), name);
+    }
+    return blas_function_at(found);
+}
+
+static void functions_find(void)
+{
+    for (int kind = 0; kind < BLAS_FACTORING_COUNT; kind++) {
+        for (int which = 0; which < 4; which++) {
+            char name[24];
+            snprintf(name, sizeof name, "%c%s_%s", "sd"[which / 2], names[kind],
+                     which % 2 ? "64_" : "");
+            functions[kind][which / 2][which % 2] = function_search(name);
+        }
+    }
+}
+
+const char *blas_lapack_name(blas_factoring_kind kind)
+{
+    return names[kind];
+}
+
+blas_function *blas_lapack_find(blas_factoring_kind kind, blas_type type, bool is_64)
+{
+    pthread_once(&functions_once, functions_find);
+    return functions[kind][type == BLAS_TYPE_d][is_64];
+}
+
+/* An integer that a function of the call's interface has written. */
+static int64_t integer_get(const blas_factoring *call, const void *array, int64_t index)
+{
+    return call->is_64 ? ((const int64_t *)array)[index] : ((const int32_t *)array)[index];
+}
+
+int64_t blas_lapack_getrf(const blas_factoring *call, int64_t m, int64_t n, void *a, int64_t lda,
+                          int64_t *pivots)
+{
+    int64_t info = 0;
+    ((blas_getrf_function *)blas_lapack_find(BLAS_GETRF, call->type, call->is_64))(&m, &n, a, &lda,
+                                                                                   pivots, &info);
+    for (int64_t i = (m < n ? m : n) - 1; i >= 0 && !call->is_64; i--) {
+        pivots[i] = ((const int32_t *)pivots)[i]; /* from the end on, since they grow */
+    }
+    return integer_get(call, &info, 0);
+}
+
+int64_t blas_lapack_potrf(const blas_factoring *call, int64_t n, void *a, int64_t lda)
+{
+    int64_t info = 0;
+    ((blas_potrf_function *)blas_lapack_find(BLAS_POTRF, call->type, call->is_64))(
+        &call->uplo, &n, a, &lda, &info, 1);
+    return integer_get(call, &info, 0);
+}
+
+int64_t blas_lapack_geqrf(const blas_factoring *call, int64_t m, int64_t n, void *a, int64_t lda,
+                          void *tau, void *work, int64_t work_length)
+{
+    int64_t info = 0;
+    ((blas_geqrf_function *)blas_lapack_find(BLAS_GEQRF, call->type, call->is_64))(
+        &m, &n, a, &lda, tau, work, &work_length, &info);
+    return integer_get(call, &info, 0);
+}
+
+void blas_lapack_larft(const blas_factoring *call, int64_t m, int64_t k, const void *v, int64_t ldv,
+                       const void *tau, void *t, int64_t ldt)
+{
+    ((blas_larft_function *)blas_lapack_find(BLAS_LARFT, call->type, call->is_64))(
+        "F", "C", &m, &k, v, &ldv, tau, t, &ldt, 1, 1);
+}

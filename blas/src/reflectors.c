@@ -1,0 +1,181 @@
+/* Blocks of Householder reflectors, see reflectors.h. */
+#include "reflectors.h"
+
+#include "estimate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A block of reflectors: the host's V and T, column-major, and their tensors. */
+typedef struct block {
+    int64_t first, width, rows; /* the first reflector, how many, rows of V */
+    ops_tensor v, t;            /* {width, rows} and {width, width}: transposed, as A is */
+} block;
+
+/* Memory of the host for all blocks. */
+typedef struct reflectors {
+    blas_factor_run *f;
+    char *v, *t, *tau, *work;
+    int64_t work_length;
+    ops_tensor products, turned; /* {columns, width} of the device */
+} reflectors;
+
+static void one_store(char *at, blas_type type)
+{
+    if (type == BLAS_TYPE_d) {
+        *(double *)at = 1;
+    } else {
+        *(float *)at = 1;
+    }
+}
+
+/* V of reflectors below the diagonal of `from`, with leading dimension `leading`: its ones and
+ * zeros are written out. */
+static void v_fill(const reflectors *r, const block *b, const char *from, int64_t leading)
+{
+    const size_t element = r->f->element;
+    for (int64_t i = 0; i < b->width; i++) {
+        char *column = r->v + (size_t)(i * b->rows) * element;
+        memset(column, 0, (size_t)i * element);
+        one_store(column + (size_t)i * element, r->f->call->type);
+        memcpy(column + (size_t)(i + 1) * element, from + (size_t)(i * leading + i + 1) * element,
+               (size_t)(b->rows - i - 1) * element);
+    }
+}
+
+/* Writes V and T to the device, where both take the place of an earlier block. */
+static hal_status block_upload(const reflectors *r, block *b)
+{
+    const blas_factoring *c = r->f->call;
+    ops_context *context = r->f->lane->context;
+    const size_t element = r->f->element;
+    const size_t squares = (size_t)(b->width * b->width) * element;
+    memset(r->t, 0, squares);
+    blas_lapack_larft(c, b->rows, b->width, r->v, b->rows, r->tau + (size_t)b->first * element,
+                      r->t, b->width);
+    HAL_TRY(blas_operand_create(r->f->lane, c->type, 1, b->rows, b->width, &b->v));
+    HAL_TRY(blas_operand_create(r->f->lane, c->type, 1, b->width, b->width, &b->t));
+    r->f->lane->moved_bytes += (size_t)(b->rows * b->width) * element + squares;
+    HAL_TRY(ops_tensor_write(context, &b->v, r->v, (size_t)(b->rows * b->width) * element));
+    return ops_tensor_write(context, &b->t, r->t, squares);
+}
+
+/* Columns from `column` on, times I - V T V^T, or its transpose. In tensors, whose rows are
+ * columns: X = A V, Y = X T^T or X T, A -= Y V^T. */
+static hal_status block_apply(const reflectors *r, const block *b, int64_t column,
+                              bool is_transposed)
+{
+    const blas_factor_run *f = r->f;
+    const int64_t columns = f->call->n - column;
+    if (columns == 0) {
+        return HAL_OK;
+    }
+    const ops_tensor part = blas_factor_part(f, b->first, b->rows, column, columns);
+    const ops_tensor x = blas_operand_part(&r->products, 0, columns, 0, b->width);
+    const ops_tensor y = blas_operand_part(&r->turned, 0, columns, 0, b->width);
+    ops_tensor v_transposed, t = b->t;
+    HAL_TRY(ops_tensor_transpose(&b->v, 0, 1, &v_transposed));
+    if (is_transposed) {
+        HAL_TRY(ops_tensor_transpose(&b->t, 0, 1, &t));
+    }
+    HAL_TRY(blas_factor_multiply(f, 1, &part, &v_transposed, 0, &x));
+    HAL_TRY(blas_factor_multiply(f, 1, &x, &t, 0, &y));
+    return blas_factor_multiply(f, -1, &y, &b->v, 1, &part);
+}
+
+static void block_free(block *b)
+{
+    ops_tensor_release(&b->v);
+    ops_tensor_release(&b->t);
+}
+
+static hal_status factor_block(const reflectors *r, block *b)
+{
+    const blas_factor_run *f = r->f;
+    HAL_TRY(blas_factor_read(f, b->first, b->rows, b->first, b->width, f->panel));
+    if (blas_lapack_geqrf(f->call, b->rows, b->width, f->panel, b->rows,
+                          r->tau + (size_t)b->first * f->element, r->work, r->work_length) != 0) {
+        return HAL_ERROR_UNSUPPORTED;
+    }
+    HAL_TRY(blas_factor_write(f, b->first, b->rows, b->first, b->width, f->panel));
+    if (b->first + b->width == f->call->n) {
+        return HAL_OK;
+    }
+    v_fill(r, b, f->panel, b->rows);
+    HAL_TRY(block_upload(r, b));
+    return block_apply(r, b, b->first + b->width, true);
+}
+
+static hal_status factor_all(const reflectors *r)
+{
+    const blas_factoring *c = r->f->call;
+    const int64_t count = c->m < c->n ? c->m : c->n, step = blas_factoring_panel(c);
+    for (int64_t j = 0; j < count; j += step) {
+        block b = {.first = j, .width = count - j < step ? count - j : step, .rows = c->m - j};
+        const hal_status status = factor_block(r, &b);
+        block_free(&b);
+        HAL_TRY(status);
+    }
+    HAL_TRY(blas_factor_store(r->f, 0, c->m, 0, c->n));
+    memcpy(c->tau, r->tau, (size_t)count * r->f->element);
+    return HAL_OK;
+}
+
+static hal_status generate_block(const reflectors *r, block *b)
+{
+    const blas_factor_run *f = r->f;
+    v_fill(r, b, blas_factor_at(f, b->first, b->first), f->call->lda);
+    HAL_TRY(block_upload(r, b));
+    return block_apply(r, b, b->first, false);
+}
+
+/* Q of the unit matrix, from the last block to the first. */
+static hal_status generate_all(const reflectors *r)
+{
+    blas_factor_run *f = r->f;
+    const blas_factoring *c = f->call;
+    const int64_t step = blas_factoring_panel(c);
+    HAL_TRY(blas_operand_create(f->lane, c->type, 1, c->m, c->n, &f->a));
+    HAL_TRY(ops_fill(f->lane->context, 0, &f->a));
+    ops_tensor diagonal = f->a;
+    diagonal.rank = 1;
+    diagonal.shape[0] = c->n;
+    diagonal.stride[0] = c->m + 1;
+    HAL_TRY(ops_fill(f->lane->context, 1, &diagonal));
+    memcpy(r->tau, c->tau, (size_t)c->k * f->element);
+    for (int64_t j = (c->k - 1) / step * step; j >= 0; j -= step) {
+        block b = {.first = j, .width = c->k - j < step ? c->k - j : step, .rows = c->m - j};
+        const hal_status status = generate_block(r, &b);
+        block_free(&b);
+        HAL_TRY(status);
+    }
+    return blas_factor_store(f, 0, c->m, 0, c->n);
+}
+
+hal_status blas_reflectors_run(blas_factor_run *f)
+{
+    const blas_factoring *c = f->call;
+    const int64_t step = blas_factoring_panel(c);
+    reflectors r = {.f = f, .work_length = 64 * step};
+    r.v = malloc((size_t)(c->m * step) * f->element);
+    r.t = malloc((size_t)(step * step) * f->element);
+    r.tau = malloc((size_t)c->n * f->element);
+    r.work = malloc((size_t)r.work_length * f->element);
+    hal_status status = r.v && r.t && r.tau && r.work ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
+    if (status == HAL_OK) {
+        status = blas_operand_create(f->lane, c->type, 1, step, c->n, &r.products);
+    }
+    if (status == HAL_OK) {
+        status = blas_operand_create(f->lane, c->type, 1, step, c->n, &r.turned);
+    }
+    if (status == HAL_OK) {
+        status = c->kind == BLAS_GEQRF ? factor_all(&r) : generate_all(&r);
+    }
+    ops_tensor_release(&r.products);
+    ops_tensor_release(&r.turned);
+    free(r.v);
+    free(r.t);
+    free(r.tau);
+    free(r.work);
+    return status;
+}

@@ -1,0 +1,213 @@
+/* LU and Cholesky, see triangles.h. */
+#include "triangles.h"
+
+#include "estimate.h"
+#include "solve.h"
+
+#include <string.h>
+
+static int64_t smaller(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+/* ---- LU ---- */
+
+/* Exchanges rows from `row` on of some columns as `order`, an index of each, says. */
+static hal_status rows_exchange(const blas_factor_run *f, const ops_tensor *order, int64_t row,
+                                int64_t column, int64_t columns)
+{
+    if (columns == 0) {
+        return HAL_OK;
+    }
+    const int64_t rows = f->call->m - row;
+    const ops_tensor part = blas_factor_part(f, row, rows, column, columns);
+    const ops_tensor moved = blas_operand_part(&f->scratch, 0, columns, 0, rows);
+    HAL_TRY(ops_gather(f->lane->context, 1, &part, order, &moved));
+    return ops_copy(f->lane->context, &moved, &part);
+}
+
+/* The exchanges of a panel as an order of rows. False: there are none. */
+static bool order_of(const int64_t *pivots, int64_t count, int64_t rows, int32_t *order)
+{
+    bool has_any = false;
+    for (int64_t i = 0; i < rows; i++) {
+        order[i] = (int32_t)i;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t other = pivots[i] - 1;
+        const int32_t kept = order[i];
+        has_any = has_any || other != i;
+        order[i] = order[other];
+        order[other] = kept;
+    }
+    return has_any;
+}
+
+static hal_status panel_exchange(const blas_factor_run *f, int64_t j, int64_t width)
+{
+    const int64_t rows = f->call->m - j;
+    if (!order_of(f->pivots + j, width, rows, f->order)) {
+        return HAL_OK;
+    }
+    ops_tensor order;
+    HAL_TRY(ops_tensor_from_host(f->lane->context, HAL_TYPE_I32, 1, &rows, f->order, &order));
+    hal_status status = rows_exchange(f, &order, j, 0, j);
+    if (status == HAL_OK) {
+        status = rows_exchange(f, &order, j, j + width, f->call->n - j - width);
+    }
+    ops_tensor_release(&order);
+    return status;
+}
+
+/* The factors of a panel give rows of U and update what is right of it and below. */
+static hal_status panel_update(const blas_factor_run *f, int64_t j, int64_t width)
+{
+    const blas_factoring *c = f->call;
+    const int64_t next = j + width, rows = c->m - next, columns = c->n - next;
+    if (columns == 0) {
+        return HAL_OK;
+    }
+    const blas_matrix lower = {.data = f->panel,
+                               .type = c->type,
+                               .structure = BLAS_TRIANGULAR,
+                               .rows = width,
+                               .columns = width,
+                               .leading = c->m - j,
+                               .count = 1,
+                               .is_unit = true};
+    ops_tensor u = blas_factor_part(f, j, width, next, columns);
+    HAL_TRY(blas_solve_in_place(f->lane, &lower, &u));
+    if (rows == 0) {
+        return HAL_OK;
+    }
+    const ops_tensor l = blas_factor_part(f, next, rows, j, width);
+    const ops_tensor rest = blas_factor_part(f, next, rows, next, columns);
+    return blas_factor_multiply(f, -1, &u, &l, 1, &rest);
+}
+
+static hal_status lu_compute(blas_factor_run *f, int64_t *info)
+{
+    const blas_factoring *c = f->call;
+    const int64_t count = smaller(c->m, c->n), step = blas_factoring_panel(c);
+    for (int64_t j = 0; j < count; j += step) {
+        const int64_t width = smaller(step, count - j), rows = c->m - j;
+        HAL_TRY(blas_factor_read(f, j, rows, j, width, f->panel));
+        const int64_t singular = blas_lapack_getrf(c, rows, width, f->panel, rows, f->pivots + j);
+        if (singular < 0) {
+            return HAL_ERROR_UNSUPPORTED;
+        }
+        *info = *info == 0 && singular > 0 ? j + singular : *info;
+        HAL_TRY(blas_factor_write(f, j, rows, j, width, f->panel));
+        HAL_TRY(panel_exchange(f, j, width));
+        HAL_TRY(panel_update(f, j, width));
+        for (int64_t i = j; i < j + width; i++) {
+            f->pivots[i] += j;
+        }
+    }
+    return HAL_OK;
+}
+
+static void pivots_store(const blas_factor_run *f)
+{
+    const blas_factoring *c = f->call;
+    for (int64_t i = 0; i < smaller(c->m, c->n); i++) {
+        if (c->is_64) {
+            ((int64_t *)c->pivots)[i] = f->pivots[i];
+        } else {
+            ((int32_t *)c->pivots)[i] = (int32_t)f->pivots[i];
+        }
+    }
+}
+
+/* ---- Cholesky ---- */
+
+/* The rest of a lower triangle's columns from `j` on, or of an upper one's rows. */
+static hal_status cholesky_update(const blas_factor_run *f, int64_t j, int64_t width)
+{
+    const blas_factoring *c = f->call;
+    const bool is_upper = c->uplo == 'U';
+    const int64_t next = j + width, rest = c->n - next, step = blas_factoring_panel(c);
+    if (rest == 0) {
+        return HAL_OK;
+    }
+    const blas_matrix triangle = {.data = f->panel,
+                                  .type = c->type,
+                                  .structure = BLAS_TRIANGULAR,
+                                  .rows = width,
+                                  .columns = width,
+                                  .leading = width,
+                                  .count = 1,
+                                  .is_upper = is_upper,
+                                  .is_transposed = is_upper};
+    /* Rows of `edge` are columns of U or rows of L. */
+    const ops_tensor below = blas_factor_part(f, next, rest, j, width);
+    ops_tensor edge = blas_factor_part(f, j, width, next, rest), edge_transposed;
+    if (!is_upper) {
+        HAL_TRY(ops_tensor_transpose(&below, 0, 1, &edge));
+    }
+    HAL_TRY(blas_solve_in_place(f->lane, &triangle, &edge));
+    HAL_TRY(ops_tensor_transpose(&edge, 0, 1, &edge_transposed));
+    for (int64_t at = 0; at < rest; at += step) {
+        const int64_t columns = smaller(step, rest - at);
+        const int64_t first = is_upper ? 0 : at, last = is_upper ? at + columns : rest;
+        const ops_tensor left = blas_operand_part(&edge, at, columns, 0, width);
+        const ops_tensor right = blas_operand_part(&edge_transposed, 0, width, first, last - first);
+        const ops_tensor result =
+            blas_factor_part(f, next + first, last - first, next + at, columns);
+        HAL_TRY(blas_factor_multiply(f, -1, &left, &right, 1, &result));
+    }
+    return HAL_OK;
+}
+
+static hal_status cholesky_compute(blas_factor_run *f)
+{
+    const blas_factoring *c = f->call;
+    const int64_t step = blas_factoring_panel(c);
+    for (int64_t j = 0; j < c->n; j += step) {
+        const int64_t width = smaller(step, c->n - j);
+        HAL_TRY(blas_factor_read(f, j, width, j, width, f->panel));
+        if (blas_lapack_potrf(c, width, f->panel, width) != 0) {
+            return HAL_ERROR_UNSUPPORTED;
+        }
+        memcpy(f->diagonal + (size_t)(j * step) * f->element, f->panel,
+               (size_t)(width * width) * f->element);
+        HAL_TRY(cholesky_update(f, j, width));
+    }
+    return HAL_OK;
+}
+
+/* Writes the triangle to A: of each panel the square on the diagonal, then what is beside it. */
+static hal_status triangle_store(const blas_factor_run *f)
+{
+    const blas_factoring *c = f->call;
+    const bool is_upper = c->uplo == 'U';
+    const int64_t step = blas_factoring_panel(c);
+    for (int64_t j = 0; j < c->n; j += step) {
+        const int64_t width = smaller(step, c->n - j);
+        const int64_t row = is_upper ? 0 : j + width, rows = is_upper ? j : c->n - j - width;
+        HAL_TRY(blas_factor_store(f, row, rows, j, width));
+    }
+    for (int64_t column = 0; column < c->n; column++) {
+        const int64_t j = column / step * step, width = smaller(step, c->n - j);
+        const int64_t first = is_upper ? j : column, last = is_upper ? column + 1 : j + width;
+        const char *from =
+            f->diagonal + (size_t)(j * step + (column - j) * width + first - j) * f->element;
+        memcpy(blas_factor_at(f, first, column), from, (size_t)(last - first) * f->element);
+    }
+    return HAL_OK;
+}
+
+hal_status blas_triangles_lu(blas_factor_run *f, int64_t *info)
+{
+    HAL_TRY(lu_compute(f, info));
+    HAL_TRY(blas_factor_store(f, 0, f->call->m, 0, f->call->n));
+    pivots_store(f);
+    return HAL_OK;
+}
+
+hal_status blas_triangles_cholesky(blas_factor_run *f)
+{
+    HAL_TRY(cholesky_compute(f));
+    return triangle_store(f);
+}

@@ -1,0 +1,275 @@
+/* A LAPACK of plain loops in double precision, which the library finds behind itself: getrf, potrf,
+ * geqrf, orgqr and larft of s and d, with integers of 32 and 64 bits. */
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+/* How often the library has called it. */
+int plain_lapack_calls;
+
+static int64_t getrf(int64_t m, int64_t n, double *a, int64_t *pivots)
+{
+    int64_t info = 0;
+    for (int64_t j = 0; j < m && j < n; j++) {
+        int64_t best = j;
+        for (int64_t i = j + 1; i < m; i++) {
+            best = fabs(a[i + j * m]) > fabs(a[best + j * m]) ? i : best;
+        }
+        pivots[j] = best + 1;
+        for (int64_t k = 0; k < n; k++) {
+            const double kept = a[j + k * m];
+            a[j + k * m] = a[best + k * m];
+            a[best + k * m] = kept;
+        }
+        info = info == 0 && a[j + j * m] == 0 ? j + 1 : info;
+        for (int64_t i = j + 1; i < m && a[j + j * m] != 0; i++) {
+            a[i + j * m] /= a[j + j * m];
+            for (int64_t k = j + 1; k < n; k++) {
+                a[i + k * m] -= a[i + j * m] * a[j + k * m];
+            }
+        }
+    }
+    return info;
+}
+
+/* The lower triangle; of an upper one rows and columns change places. */
+static int64_t potrf(int64_t n, double *a, int is_upper)
+{
+    const int64_t down = is_upper ? n : 1, right = is_upper ? 1 : n;
+    for (int64_t j = 0; j < n; j++) {
+        for (int64_t i = j; i < n; i++) {
+            for (int64_t k = 0; k < j; k++) {
+                a[i * down + j * right] -= a[i * down + k * right] * a[j * down + k * right];
+            }
+            if (i == j && !(a[j * down + j * right] > 0)) {
+                return j + 1;
+            }
+            a[i * down + j * right] = i == j ? sqrt(a[j * down + j * right])
+                                             : a[i * down + j * right] / a[j * down + j * right];
+        }
+    }
+    return 0;
+}
+
+/* Columns from `column` on, times I - tau v v^T for v = (1, a[j + 1 .. m, j]). */
+static void reflect(int64_t m, int64_t n, double *a, int64_t j, double tau, int64_t column)
+{
+    for (int64_t k = column; k < n; k++) {
+        double sum = a[j + k * m];
+        for (int64_t i = j + 1; i < m; i++) {
+            sum += a[i + j * m] * a[i + k * m];
+        }
+        a[j + k * m] -= tau * sum;
+        for (int64_t i = j + 1; i < m; i++) {
+            a[i + k * m] -= tau * sum * a[i + j * m];
+        }
+    }
+}
+
+static void geqrf(int64_t m, int64_t n, double *a, double *tau)
+{
+    for (int64_t j = 0; j < m && j < n; j++) {
+        double below = 0;
+        for (int64_t i = j + 1; i < m; i++) {
+            below += a[i + j * m] * a[i + j * m];
+        }
+        tau[j] = 0;
+        if (below > 0) {
+            const double first = a[j + j * m], size = sqrt(first * first + below);
+            const double beta = first > 0 ? -size : size;
+            tau[j] = (beta - first) / beta;
+            for (int64_t i = j + 1; i < m; i++) {
+                a[i + j * m] /= first - beta;
+            }
+            a[j + j * m] = beta;
+            reflect(m, n, a, j, tau[j], j + 1);
+        }
+    }
+}
+
+static void orgqr(int64_t m, int64_t n, int64_t k, double *a, const double *tau)
+{
+    for (int64_t j = n - 1; j >= 0; j--) {
+        if (j < k) {
+            reflect(m, n, a, j, tau[j], j + 1);
+        }
+        for (int64_t i = 0; i < m; i++) {
+            const double v = i > j && j < k ? a[i + j * m] : i == j;
+            a[i + j * m] = j < k ? (i < j ? 0 : i == j ? 1 - tau[j] : -tau[j] * v) : i == j;
+        }
+    }
+}
+
+/* T of I - V T V^T; rows of v are m, its diagonal of ones is not read. */
+static void larft(int64_t m, int64_t k, const double *v, const double *tau, double *t)
+{
+    for (int64_t i = 0; i < k; i++) {
+        for (int64_t j = 0; j < i; j++) {
+            double sum = v[i + j * m];
+            for (int64_t row = i + 1; row < m; row++) {
+                sum += v[row + j * m] * v[row + i * m];
+            }
+            t[j + i * k] = -tau[i] * sum;
+        }
+        for (int64_t j = 0; j < i; j++) {
+            double sum = 0;
+            for (int64_t l = j; l < i; l++) {
+                sum += t[j + l * k] * t[l + i * k];
+            }
+            t[j + i * k] = sum;
+        }
+        t[i + i * k] = tau[i];
+    }
+}
+
+static double *new_numbers(int64_t count)
+{
+    double *numbers = calloc((size_t)count + 1, sizeof *numbers);
+    if (!numbers) {
+        abort();
+    }
+    return numbers;
+}
+
+/* Elements to double and back. */
+#define CONVERT(NUMBER)                                                                       \
+    static double *taken_##NUMBER(int64_t m, int64_t n, const NUMBER *a, int64_t lda)         \
+    {                                                                                         \
+        double *numbers = new_numbers(m * n);                                                 \
+        plain_lapack_calls++;                                                                 \
+        for (int64_t i = 0; i < m * n; i++) {                                                 \
+            numbers[i] = a[i % m + i / m * lda];                                              \
+        }                                                                                     \
+        return numbers;                                                                       \
+    }                                                                                         \
+    static void given_##NUMBER(int64_t m, int64_t n, double *numbers, NUMBER *a, int64_t lda) \
+    {                                                                                         \
+        for (int64_t i = 0; i < m * n; i++) {                                                 \
+            a[i % m + i / m * lda] = (NUMBER)numbers[i];                                      \
+        }                                                                                     \
+        free(numbers);                                                                        \
+    }
+CONVERT(float)
+CONVERT(double)
+
+#define LAPACK(letter, NUMBER, INTEGER, end)                                                    \
+    void letter##getrf_##end(const INTEGER *m, const INTEGER *n, NUMBER *a, const INTEGER *lda, \
+                             INTEGER *ipiv, INTEGER *info)                                      \
+    {                                                                                           \
+        double *numbers = taken_##NUMBER(*m, *n, a, *lda);                                      \
+        int64_t *pivots = malloc(((size_t)*m + 1) * sizeof *pivots);                            \
+        *info = (INTEGER)getrf(*m, *n, numbers, pivots);                                        \
+        for (INTEGER i = 0; i < *m && i < *n; i++) {                                            \
+            ipiv[i] = (INTEGER)pivots[i];                                                       \
+        }                                                                                       \
+        free(pivots);                                                                           \
+        given_##NUMBER(*m, *n, numbers, a, *lda);                                               \
+    }                                                                                           \
+    void letter##potrf_##end(const char *uplo, const INTEGER *n, NUMBER *a, const INTEGER *lda, \
+                             INTEGER *info)                                                     \
+    {                                                                                           \
+        if (*n < 0) {                                                                           \
+            *info = -2;                                                                         \
+            return;                                                                             \
+        }                                                                                       \
+        double *numbers = taken_##NUMBER(*n, *n, a, *lda);                                      \
+        *info = (INTEGER)potrf(*n, numbers, *uplo == 'U' || *uplo == 'u');                      \
+        given_##NUMBER(*n, *n, numbers, a, *lda);                                               \
+    }                                                                                           \
+    void letter##geqrf_##end(const INTEGER *m, const INTEGER *n, NUMBER *a, const INTEGER *lda, \
+                             NUMBER *tau, NUMBER *work, const INTEGER *lwork, INTEGER *info)    \
+    {                                                                                           \
+        *info = 0;                                                                              \
+        if (*lwork == -1) {                                                                     \
+            *work = (NUMBER)*n;                                                                 \
+            return;                                                                             \
+        }                                                                                       \
+        double *numbers = taken_##NUMBER(*m, *n, a, *lda), *factors = new_numbers(*n);          \
+        geqrf(*m, *n, numbers, factors);                                                        \
+        given_##NUMBER(*m, *n, numbers, a, *lda);                                               \
+        given_##NUMBER(*m < *n ? *m : *n, 1, factors, tau, 1);                                  \
+    }                                                                                           \
+    void letter##orgqr_##end(const INTEGER *m, const INTEGER *n, const INTEGER *k, NUMBER *a,   \
+                             const INTEGER *lda, const NUMBER *tau, NUMBER *work,               \
+                             const INTEGER *lwork, INTEGER *info)                               \
+    {                                                                                           \
+        *info = 0;                                                                              \
+        if (*lwork == -1) {                                                                     \
+            *work = (NUMBER)*n;                                                                 \
+            return;                                                                             \
+        }                                                                                       \
+        double *numbers = taken_##NUMBER(*m, *n, a, *lda),                                      \
+               *factors = taken_##NUMBER(*k, 1, tau, 1);                                        \
+        orgqr(*m, *n, *k, numbers, factors);                                                    \
+        free(factors);                                                                          \
+        given_##NUMBER(*m, *n, numbers, a, *lda);                                               \
+    }                                                                                           \
+    void letter##larft_##end(const char *direct, const char *storev, const INTEGER *m,          \
+                             const INTEGER *k, const NUMBER *v, const INTEGER *ldv,             \
+                             const NUMBER *tau, NUMBER *t, const INTEGER *ldt)                  \
+    {                                                                                           \
+        double *numbers = taken_##NUMBER(*m, *k, v, *ldv),                                      \
+               *factors = taken_##NUMBER(*k, 1, tau, 1);                                        \
+        double *triangle = new_numbers((int64_t)*k * *k);                                       \
+        if (*direct == 'F' && *storev == 'C') {                                                 \
+            larft(*m, *k, numbers, factors, triangle);                                          \
+        }                                                                                       \
+        free(numbers);                                                                          \
+        free(factors);                                                                          \
+        given_##NUMBER(*k, *k, triangle, t, *ldt);                                              \
+    }
+
+/* L U X = P B; gesv is not here, so that a call of it that no device computes fails. */
+static void getrs(int64_t n, int64_t columns, const double *a, const int64_t *pivots, double *b)
+{
+    for (int64_t k = 0; k < columns; k++) {
+        double *x = b + k * n;
+        for (int64_t i = 0; i < n; i++) {
+            const double kept = x[i];
+            x[i] = x[pivots[i] - 1];
+            x[pivots[i] - 1] = kept;
+        }
+        for (int64_t j = 0; j < n; j++) {
+            for (int64_t i = j + 1; i < n; i++) {
+                x[i] -= a[i + j * n] * x[j];
+            }
+        }
+        for (int64_t j = n - 1; j >= 0; j--) {
+            x[j] /= a[j + j * n];
+            for (int64_t i = 0; i < j; i++) {
+                x[i] -= a[i + j * n] * x[j];
+            }
+        }
+    }
+}
+
+#define GETRS(letter, NUMBER, INTEGER, end)                                                       \
+    void letter##getrs_##end(const char *trans, const INTEGER *n, const INTEGER *nrhs,            \
+                             const NUMBER *a, const INTEGER *lda, const INTEGER *ipiv, NUMBER *b, \
+                             const INTEGER *ldb, INTEGER *info)                                   \
+    {                                                                                             \
+        double *factors = taken_##NUMBER(*n, *n, a, *lda);                                        \
+        double *numbers = taken_##NUMBER(*n, *nrhs, b, *ldb);                                     \
+        int64_t *pivots = calloc((size_t)*n + 1, sizeof *pivots);                                 \
+        for (INTEGER i = 0; i < *n; i++) {                                                        \
+            pivots[i] = ipiv[i];                                                                  \
+        }                                                                                         \
+        getrs(*n, *nrhs, factors, pivots, numbers);                                               \
+        *info = *trans == 'N' ? 0 : -1;                                                           \
+        free(factors);                                                                            \
+        free(pivots);                                                                             \
+        given_##NUMBER(*n, *nrhs, numbers, b, *ldb);                                              \
+    }
+GETRS(s, float, int32_t, )
+GETRS(d, double, int32_t, )
+GETRS(s, float, int64_t, 64_)
+GETRS(d, double, int64_t, 64_)
+
+LAPACK(s, float, int32_t, )
+LAPACK(d, double, int32_t, )
+LAPACK(s, float, int64_t, 64_)
+LAPACK(d, double, int64_t, 64_)
