@@ -186,4 +186,31 @@ TEST(arrays_have_the_class)
     ops_array_release(narrow);
 }
 
+/* A plan of arrays, with parts of k that share temporary memory, is replayed for other numbers. */
+TEST(plans_of_arrays_are_replayed)
+{
+    enum { K = 16384 + 20, ROUNDS = 3 };
+    const int64_t a_shape[2] = {2, K}, b_shape[2] = {K, 2};
+    double *elements = malloc(2 * K * sizeof *elements);
+    for (int round = 0; round < ROUNDS; round++) {
+        double got[4], want[4] = {0};
+        for (int i = 0; i < 2 * K; i++) {
+            elements[i] = (i * (round + 1) + round) % 9 - 4;
+        }
+        for (int i = 0; i < 4 * K; i++) {
+            const int k = i / 4, row = i / 2 % 2, column = i % 2;
+            want[2 * row + column] += elements[row * K + k] * elements[2 * k + column];
+        }
+        ops_array *a = ops_array_from_host(test_context, HAL_TYPE_F64, 2, a_shape, elements);
+        ops_array *b = ops_array_from_host(test_context, HAL_TYPE_F64, 2, b_shape, elements);
+        ops_array *c = ops_array_matmul(a, b, HAL_GEMM_EXACT);
+        ok(ops_array_read(c, sizeof got, got));
+        assert_memory_equal(got, want, sizeof want);
+        ops_array_release(a);
+        ops_array_release(b);
+        ops_array_release(c);
+    }
+    free(elements);
+}
+
 UNIT_MAIN(open_context, close_context)
