@@ -8,7 +8,10 @@
 #include "tensor/indexing.h"
 #include "tensor/kernel_cache.h"
 
-enum { STEPS_OF_WORD = 4, SIGNIFICAND_BITS = 53, WORD_BITS = 32 };
+enum { STEPS_OF_WORD = 4, WORDS_OF_TILE = 16, SIGNIFICAND_BITS = 53, WORD_BITS = 32 };
+
+/* Lines that neighbouring work-items read, where these are neighbours in memory. */
+enum { NEIGHBOURS = 32, LINES_OF_TILE = 16 };
 
 /* What a kernel looks like. */
 OPS_KEY_STRUCTURES_BEGIN
@@ -199,39 +202,124 @@ static void emit_planes(hal_ir_builder *b, const lines_form *form,
     hal_ir_store(b, form->slots[2], index, emit_bytes(b, bytes));
 }
 
+/* The scalars of a kernel that writes planes. */
+typedef struct split_values {
+    ops_exact_place x;
+    hal_ir_value total, lines, k, bits;
+    hal_ir_value words; /* of a line of a plane */
+    hal_ir_value parts; /* of a line: its words, or groups of WORDS_OF_TILE */
+    ops_divisor of_lines, of_parts;
+} split_values;
+
+static split_values emit_split_values(hal_ir_builder *b, const lines_pass *p)
+{
+    split_values s;
+    s.x = ops_exact_operand_declare(b, &p->x, p->form.index64, 0);
+    s.total = hal_ir_scalar_value(b, "total", HAL_TYPE_U32);
+    s.lines = hal_ir_scalar_value(b, "lines", HAL_TYPE_U32);
+    s.k = hal_ir_scalar_value(b, "k", HAL_TYPE_U32);
+    s.of_lines = ops_divisor_declare(b, 0);
+    s.words = hal_ir_scalar_value(b, "words", HAL_TYPE_U32);
+    s.parts = hal_ir_scalar_value(b, "parts", HAL_TYPE_U32);
+    s.of_parts = ops_divisor_declare(b, 1);
+    s.bits = hal_ir_scalar_value(b, "bits", HAL_TYPE_U32);
+    return s;
+}
+
+/* Splits a number in that of a line, or of lines, and that of a part. */
+static hal_ir_value emit_part(hal_ir_builder *b, const split_values *s, hal_ir_value number,
+                              hal_ir_value *part)
+{
+    const hal_ir_value line = ops_divisor_quotient(b, &s->of_parts, number);
+    *part = hal_ir_sub(b, number, hal_ir_mul(b, line, s->parts));
+    return line;
+}
+
+/* The numbers of a word of a line. */
+static void emit_numbers(hal_ir_builder *b, const split_values *s, hal_ir_value line,
+                         hal_ir_value word, ops_f64_words numbers[STEPS_OF_WORD])
+{
+    const line_place place = emit_line(b, &s->x, line, s->total, s->lines, &s->of_lines);
+    const hal_ir_value first = hal_ir_mul(b, word, hal_ir_u32(b, STEPS_OF_WORD));
+    for (uint32_t i = 0; i < STEPS_OF_WORD; i++) {
+        const hal_ir_value step = hal_ir_add(b, first, hal_ir_u32(b, i));
+        const hal_ir_value guard = hal_ir_and(b, place.inside, hal_ir_lt(b, step, s->k));
+        const hal_ir_value index = ops_exact_step_index(b, &s->x, place.index, step);
+        numbers[i] = ops_exact_load(b, &s->x, index, guard);
+    }
+}
+
+/* The same of a tile, whose numbers neighbouring work-items load along the lines. `item`: of the
+ * group; WORDS_OF_TILE of them are of one line. */
+static void emit_numbers_by_tile(hal_ir_builder *b, const lines_form *form, const split_values *s,
+                                 hal_ir_value first_line, hal_ir_value first_word,
+                                 hal_ir_value item, ops_f64_words numbers[STEPS_OF_WORD])
+{
+    const uint32_t pitch = form->line_items + 1, count = pitch * WORDS_OF_TILE * STEPS_OF_WORD;
+    const hal_ir_memory_id low = hal_ir_shared(b, "low", HAL_TYPE_U32, count);
+    const hal_ir_memory_id high = hal_ir_shared(b, "high", HAL_TYPE_U32, count);
+    const hal_ir_value rows = hal_ir_u32(b, pitch);
+    hal_ir_value line_item = item, word_item = item;
+    const hal_ir_value step_item = ops_divide_by_constant(b, form->line_items, &line_item);
+    const hal_ir_value line_of_word = ops_divide_by_constant(b, WORDS_OF_TILE, &word_item);
+    const hal_ir_value line = hal_ir_add(b, first_line, line_item);
+    const line_place place = emit_line(b, &s->x, line, s->total, s->lines, &s->of_lines);
+    const hal_ir_value first = hal_ir_mul(b, first_word, hal_ir_u32(b, STEPS_OF_WORD));
+    for (uint32_t i = 0; i < STEPS_OF_WORD; i++) {
+        const hal_ir_value own = hal_ir_add(b, step_item, hal_ir_u32(b, i * WORDS_OF_TILE));
+        const hal_ir_value step = hal_ir_add(b, first, own);
+        const hal_ir_value guard = hal_ir_and(b, place.inside, hal_ir_lt(b, step, s->k));
+        const hal_ir_value index = ops_exact_step_index(b, &s->x, place.index, step);
+        const ops_f64_words number = ops_exact_load(b, &s->x, index, guard);
+        const hal_ir_value at = hal_ir_add(b, hal_ir_mul(b, own, rows), line_item);
+        hal_ir_store(b, low, at, number.low);
+        hal_ir_store(b, high, at, number.high);
+    }
+    hal_ir_barrier(b);
+    const hal_ir_value word = hal_ir_mul(b, word_item, hal_ir_u32(b, STEPS_OF_WORD));
+    for (uint32_t i = 0; i < STEPS_OF_WORD; i++) {
+        const hal_ir_value step = hal_ir_add(b, word, hal_ir_u32(b, i));
+        const hal_ir_value at = hal_ir_add(b, hal_ir_mul(b, step, rows), line_of_word);
+        numbers[i].low = hal_ir_load(b, low, at);
+        numbers[i].high = hal_ir_load(b, high, at);
+    }
+}
+
 static void emit_split(hal_ir_builder *b, const void *user)
 {
     const lines_pass *p = user;
     const lines_form *form = &p->form;
-    hal_ir_group_size(b, form->step_items, 1, 1);
+    const uint32_t items = form->line_items * form->step_items;
+    ops_f64_words numbers[STEPS_OF_WORD];
+    hal_ir_group_size(b, items, 1, 1);
     ops_declare_bindings(b, &p->bindings);
-    const ops_exact_place x = ops_exact_operand_declare(b, &p->x, form->index64, 0);
-    const hal_ir_value total = hal_ir_scalar_value(b, "total", HAL_TYPE_U32);
-    const hal_ir_value lines = hal_ir_scalar_value(b, "lines", HAL_TYPE_U32);
-    const hal_ir_value k = hal_ir_scalar_value(b, "k", HAL_TYPE_U32);
-    const ops_divisor of_lines = ops_divisor_declare(b, 0);
-    const hal_ir_value words = hal_ir_scalar_value(b, "words", HAL_TYPE_U32); /* of a line */
-    const ops_divisor of_words = ops_divisor_declare(b, 1);
-    const hal_ir_value bits = hal_ir_scalar_value(b, "bits", HAL_TYPE_U32);
-    const hal_ir_value plane = hal_ir_mul(b, total, words);
-    hal_ir_value item = hal_ir_mul(b, ops_index_group(b), hal_ir_u32(b, form->step_items));
-    item = hal_ir_add(b, item, hal_ir_id(b, HAL_IR_LOCAL_ID, 0));
-    const hal_ir_value line = ops_divisor_quotient(b, &of_words, item);
-    hal_ir_if(b, hal_ir_lt(b, item, plane));
-    const hal_ir_value word = hal_ir_sub(b, item, hal_ir_mul(b, line, words));
-    const hal_ir_value first = hal_ir_mul(b, word, hal_ir_u32(b, STEPS_OF_WORD));
-    const line_place place = emit_line(b, &x, line, total, lines, &of_lines);
+    const split_values s = emit_split_values(b, p);
+    const hal_ir_value item = hal_ir_id(b, HAL_IR_LOCAL_ID, 0), group = ops_index_group(b);
+    hal_ir_value line, word;
+    if (form->by_lines) {
+        const hal_ir_value words = hal_ir_u32(b, WORDS_OF_TILE);
+        line = hal_ir_mul(b, emit_part(b, &s, group, &word), hal_ir_u32(b, form->line_items));
+        word = hal_ir_mul(b, word, words);
+        emit_numbers_by_tile(b, form, &s, line, word, item, numbers);
+        hal_ir_value own_word = item;
+        line = hal_ir_add(b, line, ops_divide_by_constant(b, WORDS_OF_TILE, &own_word));
+        word = hal_ir_add(b, word, own_word);
+    } else {
+        const hal_ir_value first = hal_ir_mul(b, group, hal_ir_u32(b, items));
+        line = emit_part(b, &s, hal_ir_add(b, first, item), &word);
+        emit_numbers(b, &s, line, word, numbers);
+    }
+    const hal_ir_value is_line = hal_ir_lt(b, line, s.total);
+    hal_ir_if(b, hal_ir_and(b, is_line, hal_ir_lt(b, word, s.words)));
     const hal_ir_value known = hal_ir_mul(b, line, hal_ir_u32(b, OPS_EXACT_LINE_WORDS));
     const hal_ir_value line_class =
         hal_ir_load_wide(b, form->slots[1], known, OPS_EXACT_LINE_CLASS, 1, HAL_IR_NONE);
     whole_number wholes[STEPS_OF_WORD];
     for (uint32_t i = 0; i < STEPS_OF_WORD; i++) {
-        const hal_ir_value step = hal_ir_add(b, first, hal_ir_u32(b, i));
-        const hal_ir_value index = ops_exact_step_index(b, &x, place.index, step);
-        const ops_f64_words number = ops_exact_load(b, &x, index, hal_ir_lt(b, step, k));
-        wholes[i] = emit_whole(b, number, line_class, bits);
+        wholes[i] = emit_whole(b, numbers[i], line_class, s.bits);
     }
-    emit_planes(b, form, wholes, item, plane);
+    const hal_ir_value index = hal_ir_add(b, hal_ir_mul(b, line, s.words), word);
+    emit_planes(b, form, wholes, index, hal_ir_mul(b, s.total, s.words));
     hal_ir_end(b);
 }
 
@@ -254,6 +342,7 @@ static void pass_begin(const ops_context *context, const ops_exact_lines *lines,
         p->form.slots[2] = (uint8_t)ops_bind(context, &p->bindings, &planes, HAL_ACCESS_WRITE);
     }
     p->form.index64 = ops_exact_needs_index64(&p->bindings);
+    p->form.by_lines = x->stride[2] != 1 && x->stride[1] == 1;
 }
 
 static void pass_put(const ops_exact_lines *lines, const lines_pass *p, ops_block *block)
@@ -275,10 +364,9 @@ static void pass_key(const lines_pass *p, uint32_t family, ops_cache_key *key)
 
 hal_status ops_exact_lines_classify(ops_context *context, const ops_exact_lines *lines)
 {
-    enum { NEIGHBOURS = 32, APART = 4 };
+    enum { APART = 4 };
     lines_pass p;
     pass_begin(context, lines, false, &p);
-    p.form.by_lines = lines->x.stride[2] != 1 && lines->x.stride[1] == 1;
     p.form.line_items = p.form.by_lines ? NEIGHBOURS : 1;
     p.form.step_items = p.form.by_lines ? APART : NEIGHBOURS * APART;
     while (p.form.line_items * p.form.step_items > context->info->max_group_items) {
@@ -299,14 +387,20 @@ hal_status ops_exact_lines_classify(ops_context *context, const ops_exact_lines 
 hal_status ops_exact_lines_split(ops_context *context, const ops_exact_lines *lines, uint32_t bits)
 {
     lines_pass p;
-    const uint32_t words = lines->steps / STEPS_OF_WORD;
     pass_begin(context, lines, true, &p);
+    const uint32_t words = lines->steps / STEPS_OF_WORD;
+    const uint32_t parts = p.form.by_lines ? (words - 1) / WORDS_OF_TILE + 1 : words;
     p.form.is_left = lines->is_left;
-    p.form.line_items = 1;
-    p.form.step_items = ops_group_items(context->info);
+    p.form.line_items = p.form.by_lines ? LINES_OF_TILE : 1;
+    p.form.step_items = p.form.by_lines ? WORDS_OF_TILE : ops_group_items(context->info);
+    while (p.form.line_items * p.form.step_items > context->info->max_group_items) {
+        p.form.line_items /= 2;
+    }
+    const uint64_t groups = p.form.by_lines
+                                ? ops_ceil_divide(p.total, p.form.line_items) * parts
+                                : ops_ceil_divide((uint64_t)p.total * words, p.form.step_items);
     uint32_t grid[3];
-    HAL_TRY(ops_grid_spread(context, "ops_gemm",
-                            ops_ceil_divide((uint64_t)p.total * words, p.form.step_items), grid));
+    HAL_TRY(ops_grid_spread(context, "ops_gemm", groups, grid));
     ops_cache_key key;
     ops_entry *entry;
     ops_block block;
@@ -314,7 +408,8 @@ hal_status ops_exact_lines_split(ops_context *context, const ops_exact_lines *li
     HAL_TRY(ops_cache_get(context, &key, "exact_planes", emit_split, &p, &entry));
     pass_put(lines, &p, &block);
     ops_put_u32(&block, words);
-    ops_divisor_put(words, &block);
+    ops_put_u32(&block, parts);
+    ops_divisor_put(parts, &block);
     ops_put_u32(&block, bits);
     return ops_dispatch(context, entry, grid, &p.bindings, &block);
 }
