@@ -1,6 +1,7 @@
 /* Moving elements by index: gather, concatenate, copies, and tensors made of indices. */
 #include "bits.h"
 #include "index_task.h"
+#include "joined_copies.h"
 #include "tensor/dispatch.h"
 #include "tensor/number.h"
 #include "tensor/plan_recorder.h"
@@ -323,22 +324,40 @@ hal_status ops_take_along_axis(ops_context *context, int32_t given_axis, const o
     return record_picks(context, "ops_take_along_axis", &from, indices, &to, axis, 1);
 }
 
+/* Whether a copy between two tensors is one of words from one buffer to another, and which. */
+static bool tensors_join_copies(const ops_tensor *x, const ops_tensor *y, ops_joined_copy *copy)
+{
+    const uint64_t size = hal_type_size(x->type);
+    copy->from = x->buffer;
+    copy->bytes = (uint64_t)ops_tensor_get_element_count(x) * size;
+    copy->from_offset = (uint64_t)x->offset * size;
+    copy->to_offset = (uint64_t)y->offset * size;
+    return ops_tensor_is_contiguous(x) && ops_tensor_is_contiguous(y) && x->buffer != y->buffer &&
+           copy->bytes > 0 && (copy->from_offset | copy->to_offset | copy->bytes) % 4 == 0;
+}
+
 hal_status ops_concatenate(ops_context *context, int32_t given_axis, const ops_tensor *parts,
                            uint32_t part_count, const ops_tensor *y)
 {
     uint32_t axis = 0;
-    hal_status status = check_parts(context, given_axis, parts, part_count, y, &axis);
+    hal_status status = HAL_OK;
+    HAL_TRY(check_parts(context, given_axis, parts, part_count, y, &axis));
+    ops_joined_copies copies = {.context = context, .to = y->buffer};
     int64_t start = 0;
     for (uint32_t i = 0; i < part_count && status == HAL_OK; i++) {
         ops_tensor place;
-        int64_t length = parts[i].shape[axis];
+        ops_joined_copy copy;
+        const int64_t length = parts[i].shape[axis];
         status = ops_tensor_slice(y, given_axis, start, length, 1, &place);
-        if (status == HAL_OK) {
+        if (status == HAL_OK && tensors_join_copies(&parts[i], &place, &copy) &&
+            copy.bytes <= context->tuning->copy.max_joined_bytes) {
+            status = ops_joined_copies_add(&copies, &copy);
+        } else if (status == HAL_OK) {
             status = ops_copy(context, &parts[i], &place);
         }
         start += length;
     }
-    return status;
+    return status == HAL_OK ? ops_joined_copies_end(&copies) : status;
 }
 
 hal_status ops_iota(ops_context *context, double start, double step, const ops_tensor *y)

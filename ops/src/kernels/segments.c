@@ -3,6 +3,7 @@
 
 #include "elementwise.h"
 #include "fold.h"
+#include "joined_copies.h"
 #include "tensor/bindings.h"
 
 #include <stdio.h>
@@ -282,9 +283,9 @@ static void plan_bind(segments_plan *plan)
     }
 }
 
-/* Records the copies into `copies`, from *at on, of a view, whose last binding is that buffer. */
-static hal_status plan_copy_view(const segments_plan *plan, uint32_t number, hal_buffer *copies,
-                                 uint64_t *at, uint32_t *places)
+/* Adds the copies, from *at on, of a view, whose last binding is their buffer. */
+static hal_status plan_copy_view(const segments_plan *plan, uint32_t number,
+                                 ops_joined_copies *copies, uint64_t *at, uint32_t *places)
 {
     const segments_view *view = &plan->views[number];
     const uint64_t size = hal_type_size(plan->call->types[number]);
@@ -296,26 +297,28 @@ static hal_status plan_copy_view(const segments_plan *plan, uint32_t number, hal
         }
         const uint64_t bytes = segment_bytes(plan, segment, number);
         places[(size_t)k * plan->record_words] = (uint32_t)(*at / size);
-        HAL_TRY(hal_queue_copy(plan->context->queue, (hal_range){x->buffer, 0, bytes},
-                               (hal_range){copies, *at, bytes}));
+        const ops_joined_copy copy = {.from = x->buffer, .to_offset = *at, .bytes = bytes};
+        HAL_TRY(ops_joined_copies_add(copies, &copy));
         *at += (bytes + COPY_ALIGNMENT - 1) & ~(uint64_t)(COPY_ALIGNMENT - 1);
     }
     return HAL_OK;
 }
 
 /* Copies what is copied and writes where it is to the table. */
-static hal_status plan_copy(segments_plan *plan, hal_buffer *copies, uint32_t *table)
+static hal_status plan_copy(ops_context *context, segments_plan *plan, hal_buffer *copies,
+                            uint32_t *table)
 {
+    ops_joined_copies joined = {.context = context, .to = copies};
     uint64_t at = 0;
     for (uint32_t i = 0; i < plan->call->input_count; i++) {
         const segments_view *view = &plan->views[i];
         if (view->has_copies) {
             plan->bindings.ranges[view->first + view->slots - 1u] =
                 (hal_range){copies, 0, plan->copied_bytes};
-            HAL_TRY(plan_copy_view(plan, i, copies, &at, table + RECORD_PLACES + i));
+            HAL_TRY(plan_copy_view(plan, i, &joined, &at, table + RECORD_PLACES + i));
         }
     }
-    return HAL_OK;
+    return ops_joined_copies_end(&joined);
 }
 
 static void plan_fill_record(const segments_plan *plan, const ops_segment *segment, uint32_t tile,
@@ -719,7 +722,7 @@ static hal_status plan_record(ops_context *context, segments_plan *plan, uint32_
     ops_entry *entry;
     HAL_TRY(plan_find_kernel(context, plan, &entry));
     plan_fill_table(plan, table);
-    HAL_TRY(plan_copy(plan, copies, table));
+    HAL_TRY(plan_copy(context, plan, copies, table));
     const uint64_t words = (uint64_t)plan->count * plan->record_words + plan->tile_count;
     hal_range *first = &plan->bindings.ranges[0];
     HAL_TRY(table_get(plan, table, words, tables, &first->buffer));

@@ -41,7 +41,8 @@ enum {
     OPS_FAMILY_DIRECT,
     OPS_FAMILY_EXACT_CLASSES,
     OPS_FAMILY_EXACT_PLANES,
-    OPS_FAMILY_EXACT_FINISH
+    OPS_FAMILY_EXACT_FINISH,
+    OPS_FAMILY_JOINED_COPIES
 };
 
 /* Everything that the text of a kernel depends on, as bytes; equal keys share a kernel. A key

@@ -96,7 +96,9 @@ const ops_tuning ops_tuning_gpu = {
              .unit_items = 2048,
              .min_part_length = 64,
              .busy_share = 16},
-    .copy = {.min_kernel_bytes = UINT64_C(1) << 20, .min_split_bytes = UINT64_MAX},
+    .copy = {.min_kernel_bytes = UINT64_C(1) << 20,
+             .min_split_bytes = UINT64_MAX,
+             .max_joined_bytes = UINT64_C(1) << 20},
     /* General kernels of small arrays on an H200: 0.1 to 3.8 us more (docs/kernel-classes.md). */
     .compile = {.fast_ns = 4000000,
                 .general_from_ns = 4000000,

@@ -170,7 +170,9 @@ typedef struct ops_copy_tuning {
     uint64_t min_kernel_bytes; /* from which a kernel copies contiguous words, not the queue */
     uint64_t min_split_bytes;  /* from which the queue copies the words of tensors that end within
                                   one, and a kernel the rest */
-    bool copies_alone;         /* a copy that nothing is fused with is a call of ops_copy */
+    uint64_t
+        max_joined_bytes; /* of a part that is copied by a kernel together with others; 0: none */
+    bool copies_alone;    /* a copy that nothing is fused with is a call of ops_copy */
 } ops_copy_tuning;
 
 /* The compile policy (tensor/compile_policy.c). */

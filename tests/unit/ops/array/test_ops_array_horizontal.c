@@ -95,12 +95,15 @@ static void expect_same(ops_array *const *x, ops_array *const *y, uint32_t count
     }
 }
 
-/* `most`: inputs of at most that many bytes are copied; `kernels` at most in each step. */
+/* `most`: inputs of at most that many bytes are copied, by kernels unless it is 0; `kernels` at
+ * most in each step. */
 static void expect_adam(uint32_t most, uint32_t kernels, bool updates)
 {
     static model joined, alone;
     const uint32_t before_most = test_tune(test_context)->elementwise.max_joined_copy;
+    const uint64_t before_bytes = test_tune(test_context)->copy.max_joined_bytes;
     test_tune(test_context)->elementwise.max_joined_copy = most;
+    test_tune(test_context)->copy.max_joined_bytes = most;
     model_open(&joined);
     model_open(&alone);
     for (int step = 0; step < 3; step++) {
@@ -120,6 +123,7 @@ static void expect_adam(uint32_t most, uint32_t kernels, bool updates)
     model_close(&joined);
     model_close(&alone);
     test_tune(test_context)->elementwise.max_joined_copy = before_most;
+    test_tune(test_context)->copy.max_joined_bytes = before_bytes;
 }
 
 static void an_optimizer_is_few_kernels(void **state)

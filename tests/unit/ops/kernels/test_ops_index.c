@@ -274,9 +274,63 @@ static void bad_arguments(void **state)
     boxes_free(&x, &y, &i, &f, &b);
 }
 
+/* Parts of words in buffers of their own are copied by kernels that many share; y's other elements
+ * stay. `size`: bytes of an element. */
+static void concatenate_many(hal_type type, uint32_t size, uint64_t most, uint64_t kernels)
+{
+    enum { PARTS = 40, COLUMNS = 12 };
+    ops_copy_tuning *tuning = &test_tune(test_context)->copy;
+    const uint64_t before = tuning->max_joined_bytes;
+    ops_tensor parts[PARTS], whole, y;
+    uint8_t numbers[200 * COLUMNS * 8], want[PARTS * 200 * COLUMNS * 8], got[sizeof want];
+    int64_t rows = 0;
+    uint32_t state = 5;
+    for (uint32_t i = 0; i < PARTS; i++) {
+        const int64_t shape[2] = {i % 7 == 3 ? 0 : i == 21 ? 199 : 1 + i % 5, COLUMNS};
+        const size_t bytes = (size_t)shape[0] * COLUMNS * size;
+        for (size_t k = 0; k < bytes; k++) {
+            numbers[k] = (uint8_t)((state = state * 1664525u + 1013904223u) >> 24) & 63;
+        }
+        memcpy(want + (size_t)rows * COLUMNS * size, numbers, bytes);
+        ok(ops_tensor_from_host(test_context, type, 2, shape, numbers, &parts[i]));
+        rows += shape[0];
+    }
+    const int64_t shape[2] = {rows + 2, COLUMNS};
+    ok(ops_tensor_create(test_context, type, 2, shape, &whole));
+    ok(ops_fill(test_context, 0, &whole));
+    ok(ops_tensor_slice(&whole, 0, 1, rows, 1, &y));
+    tuning->max_joined_bytes = most;
+    const uint64_t inserted = test_context->kernels.insertions;
+    ok(ops_concatenate(test_context, 0, parts, PARTS, &y));
+    assert_int_equal(test_context->kernels.insertions - inserted, kernels);
+    tuning->max_joined_bytes = before;
+    ok(ops_tensor_read(test_context, &y, (uint64_t)rows * COLUMNS * size, got));
+    assert_memory_equal(got, want, (size_t)rows * COLUMNS * size);
+    const uint8_t zeros[COLUMNS * 8] = {0};
+    for (int64_t row = 0; row <= rows + 1; row += rows + 1) {
+        ops_tensor line;
+        ok(ops_tensor_slice(&whole, 0, row, 1, 1, &line));
+        ok(ops_tensor_read(test_context, &line, COLUMNS * size, got));
+        assert_memory_equal(got, zeros, COLUMNS * size);
+    }
+    for (uint32_t i = 0; i < PARTS; i++) {
+        ops_tensor_release(&parts[i]);
+    }
+    ops_tensor_release(&whole);
+}
+
+static void many_parts_are_few_kernels(void **state)
+{
+    concatenate_many(HAL_TYPE_F32, 4, UINT64_C(1) << 20, 1);
+    concatenate_many(HAL_TYPE_F32, 4, 192, 0); /* longer parts by themselves; the kernel is known */
+    concatenate_many(HAL_TYPE_I64, 8, UINT64_C(1) << 20, 0);
+    concatenate_many(HAL_TYPE_F16, 2, UINT64_C(1) << 20, 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(views),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(many_parts_are_few_kernels),
+                                       cmocka_unit_test(views),
                                        cmocka_unit_test(bad_tensors),
                                        cmocka_unit_test(copies),
                                        cmocka_unit_test(copies_of_odd_bytes),
