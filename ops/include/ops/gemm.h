@@ -92,7 +92,7 @@ typedef struct ops_gemm_options {
  * numbers on every device. Sums are rounded once for each 16384 steps of k. A result of 0 is +0, a
  * NaN is positive and quiet. Numbers beyond the range are infinite, as are then sums that another
  * order might keep finite. Elements whose terms are small compared with the largest numbers of
- * their row and column are computed one by one, which takes about 100 integer operations for each
+ * their row and column are computed one by one, which takes about 150 integer operations for each
  * step of k. C has F64, and there is no epilogue and no config.
  * Threads: the queue's.
  * Errors: INVALID_ARGUMENT with the shapes and types, UNSUPPORTED, OUT_OF_MEMORY, those of kernels

@@ -91,22 +91,35 @@ static void sum_expect(hal_ir_builder *b, const exact_sum *sum, ops_f64_words x,
     hal_ir_set(b, sum->specials, hal_ir_or(b, hal_ir_get(b, sum->specials), found));
 }
 
+/* The same of finite numbers. */
+static void sum_expect_finite(hal_ir_builder *b, const exact_sum *sum, ops_f64_words x,
+                              ops_f64_words y)
+{
+    const hal_ir_value zero = hal_ir_u32(b, 0), one = hal_ir_u32(b, 1);
+    const hal_ir_value x_bits = hal_ir_or(b, hal_ir_shl(b, x.high, one), x.low);
+    const hal_ir_value y_bits = hal_ir_or(b, hal_ir_shl(b, y.high, one), y.low);
+    const hal_ir_value is_zero = hal_ir_eq(b, hal_ir_min(b, x_bits, y_bits), zero);
+    const hal_ir_value x_exponent = ops_f64_exponent(b, x), y_exponent = ops_f64_exponent(b, y);
+    const hal_ir_value both = hal_ir_add(b, x_exponent, y_exponent);
+    const hal_ir_value exponent = hal_ir_select(b, is_zero, zero, both);
+    hal_ir_set(b, sum->exponent, hal_ir_max(b, hal_ir_get(b, sum->exponent), exponent));
+}
+
 /* Adds a term, truncated towards zero to a unit that is 2^-6 of the last bit of a product with the
  * largest exponent. */
 static void sum_add(hal_ir_builder *b, const exact_sum *sum, ops_f64_words x, ops_f64_words y)
 {
-    const hal_ir_value x_class = ops_f64_class(b, x), y_class = ops_f64_class(b, y);
-    const hal_ir_value exponent = hal_ir_add(b, x_class, y_class);
-    const hal_ir_value largest = hal_ir_get(b, sum->exponent);
-    const hal_ir_value lower = hal_ir_sub(b, hal_ir_max(b, largest, exponent), exponent);
-    ops_u128 term = ops_u128_shift_right(b, ops_f64_multiply(b, x, y), lower);
-    ops_f64_words signs = {x.low, hal_ir_xor(b, x.high, y.high)};
-    term = ops_u128_negate(b, term, ops_f64_sign_mask(b, signs));
+    const hal_ir_value x_exponent = ops_f64_exponent(b, x), y_exponent = ops_f64_exponent(b, y);
+    const hal_ir_value exponent = hal_ir_add(b, x_exponent, y_exponent);
+    const hal_ir_value largest = hal_ir_max(b, hal_ir_get(b, sum->exponent), exponent);
+    const ops_u128 product = ops_f64_multiply(b, x, y);
+    const ops_u128 term = ops_u128_shift_right(b, product, hal_ir_sub(b, largest, exponent));
+    const ops_f64_words signs = {x.low, hal_ir_xor(b, x.high, y.high)};
     ops_u128 all;
     for (uint32_t i = 0; i < 4; i++) {
         all.limb[i] = hal_ir_get(b, sum->limb[i]);
     }
-    all = ops_u128_add(b, all, term);
+    all = ops_u128_add_signed(b, all, term, ops_f64_sign_mask(b, signs));
     for (uint32_t i = 0; i < 4; i++) {
         hal_ir_set(b, sum->limb[i], all.limb[i]);
     }
@@ -133,25 +146,20 @@ static ops_f64_words sum_round(hal_ir_builder *b, const exact_sum *sum)
     return y;
 }
 
-/* The element from the steps first to end - 1 of its row and column. */
-static ops_f64_words emit_dot(hal_ir_builder *b, const ops_exact_place places[3], const element *e,
-                              hal_ir_value first, hal_ir_value end)
+/* What is done with each term of a sum. */
+typedef void (*sum_take)(hal_ir_builder *b, const exact_sum *sum, ops_f64_words x, ops_f64_words y);
+
+/* Takes the terms of an element of steps first to end - 1. */
+static void emit_terms(hal_ir_builder *b, const ops_exact_place places[3], const element *e,
+                       hal_ir_value first, hal_ir_value end, const exact_sum *sum, sum_take take)
 {
-    const exact_sum sum = sum_begin(b);
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        const hal_ir_value step = hal_ir_for(b, first, end, hal_ir_u32(b, 1));
-        const hal_ir_value a = ops_exact_step_index(b, &places[VIEW_A], e->a_index, step);
-        const hal_ir_value c = ops_exact_step_index(b, &places[VIEW_B], e->b_index, step);
-        const ops_f64_words x = ops_exact_load(b, &places[VIEW_A], a, HAL_IR_NONE);
-        const ops_f64_words y = ops_exact_load(b, &places[VIEW_B], c, HAL_IR_NONE);
-        if (pass == 0) {
-            sum_expect(b, &sum, x, y);
-        } else {
-            sum_add(b, &sum, x, y);
-        }
-        hal_ir_end(b);
-    }
-    return sum_round(b, &sum);
+    const hal_ir_value step = hal_ir_for(b, first, end, hal_ir_u32(b, 1));
+    const hal_ir_value a_index = ops_exact_step_index(b, &places[VIEW_A], e->a_index, step);
+    const hal_ir_value b_index = ops_exact_step_index(b, &places[VIEW_B], e->b_index, step);
+    const ops_f64_words x = ops_exact_load(b, &places[VIEW_A], a_index, HAL_IR_NONE);
+    const ops_f64_words y = ops_exact_load(b, &places[VIEW_B], b_index, HAL_IR_NONE);
+    take(b, sum, x, y);
+    hal_ir_end(b);
 }
 
 /* The number with the residues r (P / p)^-1 of sums, in two's complement. Its magnitude is at most
@@ -218,25 +226,41 @@ static ops_f64_words emit_from_sums(hal_ir_builder *b, hal_ir_memory_id sums, co
     return ops_u128_round(b, x, hal_ir_sub(b, exponent, unit));
 }
 
-/* The element of the operands, of the steps where both lines have numbers that are not 0: with
- * infinities, of all; with a NaN, of none. */
+/* The element of all steps of its lines, of which nothing is known. */
+static ops_f64_words emit_plain(hal_ir_builder *b, const ops_exact_place places[3],
+                                const element *e, hal_ir_value k)
+{
+    const hal_ir_value zero = hal_ir_u32(b, 0);
+    const exact_sum sum = sum_begin(b);
+    emit_terms(b, places, e, zero, k, &sum, sum_expect);
+    emit_terms(b, places, e, zero, k, &sum, sum_add);
+    return sum_round(b, &sum);
+}
+
+/* The element of the operands: of finite lines from the steps where both have numbers that are not
+ * 0; of those with an infinity, which all are infinite or NaN, from the kinds of all terms; with a
+ * NaN, from none. */
 static ops_f64_words emit_from_operands(hal_ir_builder *b, const ops_exact_place places[3],
                                         const element *e, hal_ir_value k,
                                         const hal_ir_value x[OPS_EXACT_LINE_WORDS],
                                         const hal_ir_value y[OPS_EXACT_LINE_WORDS])
 {
-    const hal_ir_value zero = hal_ir_u32(b, 0);
+    const hal_ir_value zero = hal_ir_u32(b, 0), infinity = hal_ir_u32(b, OPS_F64_INFINITY);
     const hal_ir_value most = hal_ir_max(b, x[OPS_EXACT_LINE_CLASS], y[OPS_EXACT_LINE_CLASS]);
-    const hal_ir_value is_special = hal_ir_ge(b, most, hal_ir_u32(b, OPS_F64_INFINITY));
     const hal_ir_value is_nan = hal_ir_eq(b, most, hal_ir_u32(b, OPS_F64_NAN));
+    const hal_ir_value is_infinite = hal_ir_eq(b, most, infinity);
+    const hal_ir_value is_finite = hal_ir_lt(b, most, infinity);
     hal_ir_value end = hal_ir_min(b, x[OPS_EXACT_LINE_END], y[OPS_EXACT_LINE_END]);
-    hal_ir_value rest = hal_ir_min(b, x[OPS_EXACT_LINE_REST], y[OPS_EXACT_LINE_REST]);
-    rest = hal_ir_select(b, is_special, k, rest);
-    end = hal_ir_select(b, is_special, k, end);
-    end = hal_ir_select(b, is_nan, zero, end);
-    ops_f64_words sum = emit_dot(b, places, e, hal_ir_sub(b, k, rest), end);
-    sum.high = hal_ir_select(b, is_nan, hal_ir_u32(b, NAN_HIGH), sum.high);
-    return sum;
+    const hal_ir_value rest = hal_ir_min(b, x[OPS_EXACT_LINE_REST], y[OPS_EXACT_LINE_REST]);
+    const hal_ir_value first = hal_ir_sub(b, k, rest);
+    const exact_sum sum = sum_begin(b);
+    end = hal_ir_select(b, is_finite, end, zero);
+    emit_terms(b, places, e, zero, hal_ir_select(b, is_infinite, k, zero), &sum, sum_expect);
+    emit_terms(b, places, e, first, end, &sum, sum_expect_finite);
+    emit_terms(b, places, e, first, end, &sum, sum_add);
+    ops_f64_words made = sum_round(b, &sum);
+    made.high = hal_ir_select(b, is_nan, hal_ir_u32(b, NAN_HIGH), made.high);
+    return made;
 }
 
 /* The element from the sums, where those of the magnitudes show that this is within the bound, else
@@ -326,8 +350,8 @@ static void emit_finish(hal_ir_builder *b, const void *user)
     e.b_index = ops_exact_line_index(b, &places[VIEW_B], batch, column);
     e.c_index = ops_exact_line_index(b, &places[VIEW_C], batch, row);
     e.c_index = ops_exact_step_index(b, &places[VIEW_C], e.c_index, column);
-    ops_f64_words y = form->has_sums ? emit_checked(b, form, places, &e, k, total)
-                                     : emit_dot(b, places, &e, hal_ir_u32(b, 0), k);
+    ops_f64_words y =
+        form->has_sums ? emit_checked(b, form, places, &e, k, total) : emit_plain(b, places, &e, k);
     if (form->scales) {
         y = emit_scaled(b, form, &places[VIEW_C], e.c_index, y);
     }

@@ -49,6 +49,11 @@ hal_ir_value ops_f64_class(hal_ir_builder *b, ops_f64_words x)
     return hal_ir_select(b, is_number_zero, hal_ir_u32(b, 0), number);
 }
 
+hal_ir_value ops_f64_exponent(hal_ir_builder *b, ops_f64_words x)
+{
+    return hal_ir_max(b, stored_exponent(b, x), hal_ir_u32(b, 1));
+}
+
 hal_ir_value ops_f64_sign_mask(hal_ir_builder *b, ops_f64_words x)
 {
     return hal_ir_neg(b, shr(b, x.high, 31));
@@ -101,30 +106,45 @@ static hal_ir_value add_carry(hal_ir_builder *b, hal_ir_value x, hal_ir_value y,
     return all;
 }
 
+/* x + y, with its carry: 0 or 1. */
+static hal_ir_value add_two(hal_ir_builder *b, hal_ir_value x, hal_ir_value y, hal_ir_value *carry)
+{
+    const hal_ir_value sum = hal_ir_add(b, x, y);
+    *carry = bit_of(b, hal_ir_lt(b, sum, x));
+    return sum;
+}
+
 ops_u128 ops_f64_multiply(hal_ir_builder *b, ops_f64_words x, ops_f64_words y)
 {
-    const hal_ir_value three = hal_ir_u32(b, 3), zero = hal_ir_u32(b, 0);
+    const hal_ir_value three = hal_ir_u32(b, 3);
     const ops_f64_words p = ops_f64_significand(b, x, three);
     const ops_f64_words q = ops_f64_significand(b, y, three);
-    ops_u128 product, cross;
+    const hal_ir_value cross_low = hal_ir_mul(b, p.low, q.high);
+    const hal_ir_value cross_high = hal_ir_mulhi(b, p.low, q.high);
+    const hal_ir_value other_low = hal_ir_mul(b, p.high, q.low);
+    const hal_ir_value other_high = hal_ir_mulhi(b, p.high, q.low);
+    ops_u128 product;
+    hal_ir_value carry;
     product.limb[0] = hal_ir_mul(b, p.low, q.low);
     product.limb[1] = hal_ir_mulhi(b, p.low, q.low);
     product.limb[2] = hal_ir_mul(b, p.high, q.high);
     product.limb[3] = hal_ir_mulhi(b, p.high, q.high);
-    cross.limb[0] = cross.limb[3] = zero;
-    cross.limb[1] = hal_ir_mul(b, p.low, q.high);
-    cross.limb[2] = hal_ir_mulhi(b, p.low, q.high);
-    product = ops_u128_add(b, product, cross);
-    cross.limb[1] = hal_ir_mul(b, p.high, q.low);
-    cross.limb[2] = hal_ir_mulhi(b, p.high, q.low);
-    return ops_u128_add(b, product, cross);
+    /* High words have 24 bits, so that the high halves of the cross products have as many. */
+    hal_ir_value upper = hal_ir_add(b, cross_high, other_high);
+    product.limb[1] = add_two(b, product.limb[1], cross_low, &carry);
+    upper = hal_ir_add(b, upper, carry);
+    product.limb[1] = add_two(b, product.limb[1], other_low, &carry);
+    upper = hal_ir_add(b, upper, carry);
+    product.limb[2] = add_two(b, product.limb[2], upper, &carry);
+    product.limb[3] = hal_ir_add(b, product.limb[3], carry);
+    return product;
 }
 
-ops_u128 ops_u128_add(hal_ir_builder *b, ops_u128 x, ops_u128 y)
+ops_u128 ops_u128_add_signed(hal_ir_builder *b, ops_u128 x, ops_u128 y, hal_ir_value mask)
 {
-    hal_ir_value carry = hal_ir_u32(b, 0);
+    hal_ir_value carry = hal_ir_and(b, mask, hal_ir_u32(b, 1));
     for (uint32_t i = 0; i < 4; i++) {
-        x.limb[i] = add_carry(b, x.limb[i], y.limb[i], &carry);
+        x.limb[i] = add_carry(b, x.limb[i], hal_ir_xor(b, y.limb[i], mask), &carry);
     }
     return x;
 }
@@ -132,32 +152,28 @@ ops_u128 ops_u128_add(hal_ir_builder *b, ops_u128 x, ops_u128 y)
 ops_u128 ops_u128_shift_right(hal_ir_builder *b, ops_u128 x, hal_ir_value count)
 {
     const hal_ir_value zero = hal_ir_u32(b, 0);
-    const hal_ir_value is_none = hal_ir_ge(b, count, hal_ir_u32(b, 4 * WORD_BITS));
+    const hal_ir_value shift = hal_ir_min(b, count, hal_ir_u32(b, 4 * WORD_BITS - 1));
     for (uint32_t words = 2; words > 0; words /= 2) {
-        const hal_ir_value bits = hal_ir_and(b, count, hal_ir_u32(b, words * WORD_BITS));
+        const hal_ir_value bits = hal_ir_and(b, shift, hal_ir_u32(b, words * WORD_BITS));
         const hal_ir_value moves = hal_ir_ne(b, bits, zero);
         for (uint32_t i = 0; i < 4; i++) {
             const hal_ir_value from = i + words < 4 ? x.limb[i + words] : zero;
             x.limb[i] = hal_ir_select(b, moves, from, x.limb[i]);
         }
     }
-    const hal_ir_value rest = hal_ir_and(b, count, hal_ir_u32(b, WORD_BITS - 1));
-    for (uint32_t i = 0; i < 4; i++) {
-        const hal_ir_value moved =
-            i < 3 ? funnel(b, x.limb[i], x.limb[i + 1], rest) : hal_ir_shr(b, x.limb[i], rest);
-        x.limb[i] = hal_ir_select(b, is_none, zero, moved);
+    const hal_ir_value rest = hal_ir_and(b, shift, hal_ir_u32(b, WORD_BITS - 1));
+    for (uint32_t i = 0; i < 3; i++) {
+        x.limb[i] = funnel(b, x.limb[i], x.limb[i + 1], rest);
     }
+    x.limb[3] = hal_ir_shr(b, x.limb[3], rest);
     return x;
 }
 
-ops_u128 ops_u128_negate(hal_ir_builder *b, ops_u128 x, hal_ir_value mask)
+/* -x where `mask` has all bits. */
+static ops_u128 negate(hal_ir_builder *b, ops_u128 x, hal_ir_value mask)
 {
-    hal_ir_value carry = hal_ir_and(b, mask, hal_ir_u32(b, 1));
-    for (uint32_t i = 0; i < 4; i++) {
-        const hal_ir_value flipped = hal_ir_xor(b, x.limb[i], mask);
-        x.limb[i] = add_carry(b, flipped, hal_ir_u32(b, 0), &carry);
-    }
-    return x;
+    const hal_ir_value zero = hal_ir_u32(b, 0);
+    return ops_u128_add_signed(b, (ops_u128){{zero, zero, zero, zero}}, x, mask);
 }
 
 /* The zeros above the highest bit of x, 0 to 32. */
@@ -224,8 +240,8 @@ static ops_f64_words round_words(hal_ir_builder *b, ops_f64_words x, hal_ir_valu
     /* Above a half, or a half and odd: below + odd exceeds it. */
     const hal_ir_value up =
         hal_ir_gt(b, hal_ir_add(b, below, odd), hal_ir_u32(b, 1u << (DROPPED - 1)));
-    hal_ir_value carry = hal_ir_u32(b, 0);
-    y.low = add_carry(b, y.low, bit_of(b, up), &carry);
+    hal_ir_value carry;
+    y.low = add_two(b, y.low, bit_of(b, up), &carry);
     y.high = hal_ir_add(b, y.high, carry);
     return y;
 }
@@ -235,7 +251,7 @@ ops_f64_words ops_u128_round(hal_ir_builder *b, ops_u128 x, hal_ir_value exponen
     enum { HIGHEST = 127, LARGEST = 2047, MOST_SHIFT = 54 };
     const hal_ir_value zero = hal_ir_u32(b, 0), one = hal_ir_i32(b, 1);
     const hal_ir_value mask = hal_ir_neg(b, shr(b, x.limb[3], 31));
-    x = ops_u128_negate(b, x, mask);
+    x = negate(b, x, mask);
     const hal_ir_value zeros = hal_ir_cast(b, HAL_TYPE_I32, normalise(b, &x));
     const hal_ir_value is_none = is_zero(b, x.limb[3]);
     /* The biased exponent of the highest bit; below 1 the result is subnormal. */
