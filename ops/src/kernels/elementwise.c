@@ -476,6 +476,9 @@ static hal_status plan_groups(const ops_context *context, const ops_elementwise_
         return ops_grid_spread(context, use->function, ops_transposed_groups(space, plan->tile),
                                plan->grid);
     }
+    if (ops_has_lane_vectors(context)) {
+        ops_layout_find_pairs(space, &plan->layout);
+    }
     if (has_ranges && !plan->layout.index64 && ops_ranges_plan(context, use, space, moved, plan)) {
         plan->ranges = 1;
         plan->masked = (uint64_t)space->size[space->rank - 1] < plan->group;

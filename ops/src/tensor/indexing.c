@@ -229,6 +229,15 @@ void ops_layout_choose(const ops_context *context, const ops_space *space, uint3
     layout->baked = !scalars_fit(layout, reserved);
 }
 
+void ops_layout_find_pairs(const ops_space *space, ops_layout *layout)
+{
+    for (uint32_t view = 0; view < space->view_count; view++) {
+        if (space->stride[view][space->rank - 1] == 2) {
+            layout->inner[view] = OPS_INNER_TWO;
+        }
+    }
+}
+
 /* Puts dimensions of one element in front. */
 static void space_widen(ops_space *space, uint32_t rank)
 {
@@ -356,6 +365,11 @@ void ops_layout_offset(hal_ir_builder *b, const ops_layout *layout, const ops_la
     }
 }
 
+hal_ir_value ops_index_constant(hal_ir_builder *b, hal_type type, uint64_t value)
+{
+    return type == HAL_TYPE_U64 ? hal_ir_u64(b, value) : hal_ir_u32(b, (uint32_t)value);
+}
+
 hal_ir_value ops_layout_step(hal_ir_builder *b, const ops_layout *layout,
                              const ops_layout_values *values, uint32_t view, hal_ir_value index,
                              hal_ir_value count)
@@ -365,14 +379,11 @@ hal_ir_value ops_layout_step(hal_ir_builder *b, const ops_layout *layout,
         return index;
     case OPS_INNER_ONE:
         return hal_ir_add(b, index, count);
+    case OPS_INNER_TWO:
+        return hal_ir_add(b, index, hal_ir_mul(b, count, ops_index_constant(b, values->type, 2)));
     default:
         return hal_ir_add(b, index, hal_ir_mul(b, count, values->stride[view][layout->rank - 1]));
     }
-}
-
-hal_ir_value ops_index_constant(hal_ir_builder *b, hal_type type, uint64_t value)
-{
-    return type == HAL_TYPE_U64 ? hal_ir_u64(b, value) : hal_ir_u32(b, (uint32_t)value);
 }
 
 hal_ir_value ops_value_cast(hal_ir_builder *b, hal_type type, hal_ir_value x)

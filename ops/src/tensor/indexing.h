@@ -21,8 +21,9 @@ typedef struct ops_space {
     int64_t stride[OPS_MAX_VIEWS][OPS_MAX_RANK];
 } ops_space;
 
-/* The stride of a view along the innermost dimension. */
-enum { OPS_INNER_ZERO = 0, OPS_INNER_ONE = 1, OPS_INNER_ANY = 2 };
+/* The stride of a view along the innermost dimension. TWO is that of the parts of complex numbers,
+ * which processors load and store by vectors; it is ANY unless ops_layout_find_pairs was called. */
+enum { OPS_INNER_ZERO = 0, OPS_INNER_ONE = 1, OPS_INNER_ANY = 2, OPS_INNER_TWO = 3 };
 
 /* The properties of a space that a kernel is compiled for; the others are scalars. */
 OPS_KEY_STRUCTURES_BEGIN
@@ -79,6 +80,9 @@ bool ops_space_has_plain_lines(const ops_space *space);
  * largest distance in elements that the kernel goes beyond a view's elements of the space. */
 void ops_layout_choose(const ops_context *context, const ops_space *space, uint32_t reserved,
                        int64_t reach, ops_layout *layout);
+
+/* Compiles strides of 2 along the innermost dimension into the kernel. */
+void ops_layout_find_pairs(const ops_space *space, ops_layout *layout);
 
 /* Makes a layout, which has no dense views, that of its class: of 2 or 4 dimensions, the first of
  * which may have one element, in the space too; and unless `keeps_inner` all strides are scalars.

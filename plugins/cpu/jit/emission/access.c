@@ -255,7 +255,8 @@ jit_access_form jit_access_form_of(const jit_state *jit, const cpu_draft *draft)
         const bool has_mask = access->guard == CPU_NONE || size >= jit->target->mask_from;
         return has_mask ? JIT_ACCESS_ROWS : otherwise;
     }
-    if (size == 4 && !draft->stores && jit_apart_of(jit, access) > 1) {
+    const uint32_t apart = size == 4 ? jit_apart_of(jit, access) : 0;
+    if (apart == 2 || (apart > 2 && !draft->stores)) {
         return JIT_ACCESS_ROWS_APART;
     }
     return name_is(jit, access->factor[0], 0) && size > 1 ? JIT_ACCESS_ROW_ELEMENT

@@ -479,6 +479,11 @@ static void emit_store(jit_state *jit, const jit_node *node)
         x86_operand to =
             jit_pointed(jit, JIT_POINTER_ACCESS + node->aux, hal_type_size(node->type), node->part);
         to.disp += node->distance;
+        if (jit->open.pointer_forms[node->aux] == JIT_ACCESS_ROWS_APART) {
+            jit_pairs_store(jit, a, to, mask);
+            x86_bind(&jit->code, after);
+            return;
+        }
         const cpu_access *access = &jit->lower->accesses[node->access];
         if (mask == 0 && jit->open.pointer_forms[node->aux] == JIT_ACCESS_LINE &&
             node->distance % JIT_LINE_BYTES == 0 && jit_stream_takes(jit, access)) {

@@ -62,7 +62,7 @@ typedef enum jit_access_form {
     JIT_ACCESS_NONE,
     JIT_ACCESS_LINE,
     JIT_ACCESS_ROWS,
-    JIT_ACCESS_ROWS_APART,  /* of loads: every second to fourth element, see jit_apart_of */
+    JIT_ACCESS_ROWS_APART,  /* every second to fourth element, stores second, see jit_apart_of */
     JIT_ACCESS_ROW_ELEMENT, /* 2 bytes or more */
     JIT_ACCESS_LANES        /* of a pointer: an index for each lane, see jit/gather.c */
 } jit_access_form;

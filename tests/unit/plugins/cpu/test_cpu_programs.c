@@ -321,8 +321,8 @@ TEST(rows)
     }
 }
 
-/* Rows whose lanes read elements that are `apart` elements from each other, under a guard and
- * without, changed by many operations or few. */
+/* Rows whose lanes read and write elements that are `apart` elements from each other, under a guard
+ * and without, changed by many operations or few. */
 static hal_ir_kernel *apart_kernel(hal_type type, uint32_t wide, uint32_t high, uint32_t apart,
                                    uint32_t operations)
 {
@@ -331,6 +331,7 @@ static hal_ir_kernel *apart_kernel(hal_type type, uint32_t wide, uint32_t high, 
     hal_ir_group_size(b, wide, high, 1);
     const hal_ir_memory_id in = hal_ir_binding(b, "in", type, HAL_ACCESS_READ);
     const hal_ir_memory_id out = hal_ir_binding(b, "out", type, HAL_ACCESS_READ_WRITE);
+    const hal_ir_memory_id spread = hal_ir_binding(b, "spread", type, HAL_ACCESS_READ_WRITE);
     const hal_ir_value nx = hal_ir_scalar_value(b, "nx", HAL_TYPE_U32);
     const hal_ir_value ny = hal_ir_scalar_value(b, "ny", HAL_TYPE_U32);
     const hal_ir_value stride = hal_ir_scalar_value(b, "stride", HAL_TYPE_U32);
@@ -350,6 +351,8 @@ static hal_ir_kernel *apart_kernel(hal_type type, uint32_t wide, uint32_t high, 
     }
     const hal_ir_value row = hal_ir_mul(b, y, hal_ir_u32(b, wide));
     hal_ir_store_wide(b, out, hal_ir_add(b, row, x), 0, HAL_IR_NONE, value);
+    hal_ir_store_wide(b, spread, place, 0, inside, value);
+    hal_ir_store_wide(b, spread, place, (int32_t)apart - 1, HAL_IR_NONE, second);
     return cpu_finish(b);
 }
 
@@ -373,14 +376,16 @@ TEST(rows_apart)
                          stride};
             /* The last element that is read is that of the memory. */
             const uint32_t count = stride * (size[1] - 1) + apart * size[0];
-            cpu_trial trial = {.kernel = kernel, .grid = {1, 1, 1}, .buffer_count = 2};
+            cpu_trial trial = {.kernel = kernel, .grid = {1, 1, 1}, .buffer_count = 3};
             trial.scalars = &scalars;
             trial.what = "rows apart";
             trial.buffers[0] = numbers(type, count, seed);
             trial.buffers[1] = numbers(type, size[0] * size[1], seed + 1);
+            trial.buffers[2] = numbers(type, count, seed + 2);
             cpu_trial_check(&trial);
-            free(trial.buffers[0].data);
-            free(trial.buffers[1].data);
+            for (uint32_t k = 0; k < 3; k++) {
+                free(trial.buffers[k].data);
+            }
         }
         hal_ir_kernel_destroy(kernel);
     }
