@@ -23,6 +23,9 @@ FOR_EACH_COUNT void node_bound_cluster(ops_array *node, ops_array *const *operan
     uint32_t operations = 1, leaves = 0, depth = 0, joined = 0, counts_once = 1;
     for (uint32_t i = 0; i < count; i++) {
         const ops_array *operand = operands[i];
+        if (i == 1 && operand == operands[0]) {
+            continue; /* a square */
+        }
         uint32_t before = operand->depth;
         if (joins && ops_fusion_cluster_takes_operand(node, i)) {
             operations += operand->cluster_operations;
