@@ -36,6 +36,50 @@ static bool node_may_be_placed(ops_array *node)
                 : ops_node_is_elementwise(node) && !node_follows_product(node));
 }
 
+/* The place of x whose elements, in their order, are those of `at`: axes of `at` are divided. False
+ * where axes of x lie across several of them. */
+static bool place_divide(const ops_tensor *at, const ops_tensor *x, ops_tensor *place)
+{
+    uint32_t left = x->rank;
+    *place = *at;
+    place->rank = x->rank;
+    for (uint32_t axis = at->rank; axis-- > 0;) {
+        int64_t divided = 1;
+        while (left > 0 && divided < at->shape[axis]) {
+            left--;
+            place->shape[left] = x->shape[left];
+            place->stride[left] = at->stride[axis] * divided;
+            divided *= x->shape[left];
+        }
+        if (divided != at->shape[axis]) {
+            return false;
+        }
+    }
+    while (left > 0 && x->shape[left - 1] == 1) {
+        left--;
+        place->shape[left] = 1;
+        place->stride[left] = 0;
+    }
+    return left == 0;
+}
+
+/* What is computed for an operand, and its place: of a deferred reshape that nothing else reads,
+ * the source. */
+static ops_array *operand_computes(ops_array *operand, const ops_tensor *at, ops_tensor *place)
+{
+    const ops_tensor *view = &operand->view;
+    *place = *at;
+    if (!ops_node_is_view(operand) || !ops_node_is_needed_once(operand, 1)) {
+        return operand;
+    }
+    ops_array *source = operand->operands[0];
+    const bool is_reshape =
+        ops_node_is_elementwise(source) && !source->is_reordered && !source->needs_memory &&
+        view->offset == 0 && ops_tensor_is_contiguous(view) &&
+        ops_tensor_get_element_count(view) == ops_tensor_get_element_count(&source->view);
+    return is_reshape && place_divide(at, &source->view, place) ? source : operand;
+}
+
 static void node_place(ops_array *node, hal_buffer *buffer, const ops_tensor *at)
 {
     ops_tensor view = *at;
@@ -72,12 +116,44 @@ static void placement_add(placement *p, ops_array *node, hal_buffer *buffer, con
 static bool placement_add_operand(placement *p, ops_array *operand, hal_buffer *buffer,
                                   const ops_tensor *at)
 {
-    if (!ops_same_shape(&operand->view, at) || !node_may_be_placed(operand)) {
+    ops_tensor place;
+    ops_array *node = operand_computes(operand, at, &place);
+    if (!ops_same_shape(&node->view, &place) || !node_may_be_placed(node)) {
         return false;
     }
-    placement_add(p, operand, buffer, at);
+    placement_add(p, node, buffer, &place);
     p->operand_count = p->count;
     return true;
+}
+
+/* What an elementwise node reads of a kernel that it cannot follow, and is not computed; null if
+ * there is none. */
+static ops_array *node_find_missing(ops_array *node)
+{
+    ops_fusion_cluster cluster;
+    ops_array *missing = NULL;
+    if (!ops_node_is_elementwise(node) || !ops_fusion_cluster_gather(&cluster, &node, 1, true)) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < cluster.leaf_count && !missing; i++) {
+        ops_array *leaf = cluster.leaves[i];
+        const ops_array *from = ops_node_is_view(leaf) ? ops_view_source(leaf) : leaf;
+        const bool is_apart = from->operation >= OPS_OPERATION_SOFTMAX;
+        missing = is_apart && ops_node_is_missing(leaf) ? leaf : NULL;
+    }
+    return missing;
+}
+
+/* Computes what placed nodes read of such kernels: then one kernel computes several of them. */
+static hal_status placement_prepare(const placement *p, const ops_compute *compute)
+{
+    hal_status status = HAL_OK;
+    for (uint32_t i = 0; i < p->count && p->count > 1 && status == HAL_OK;) {
+        ops_array *missing = node_find_missing(p->nodes[i]);
+        status = missing ? compute->node(compute, missing, NULL, 0) : HAL_OK;
+        i += !missing;
+    }
+    return status;
 }
 
 /* Adds a copy of an operand, which is computed first. */
@@ -155,7 +231,9 @@ bool ops_concatenation_may_place(const ops_array *root)
     ops_array *const *operands = ops_node_operands(root);
     bool may = false;
     for (uint32_t i = 0; i < root->operand_count && !may; i++) {
-        may = operands[i]->state == OPS_NODE_DEFERRED && node_may_be_placed(operands[i]);
+        ops_tensor place; /* in any memory of the operand's shape */
+        ops_array *node = operand_computes(operands[i], &operands[i]->view, &place);
+        may = node->state == OPS_NODE_DEFERRED && node_may_be_placed(node);
     }
     return may && ops_tensor_get_element_count(&root->view) > 0;
 }
@@ -184,7 +262,7 @@ hal_status ops_concatenation_compute(ops_array *root, hal_memory_kind kind,
         const ops_tensor part = part_next(root, operands[i], &start);
         is_placed[i] = placement_add_operand(&p, operands[i], buffer, &part);
     }
-    hal_status status = HAL_OK;
+    hal_status status = placement_prepare(&p, compute);
     start = 0;
     for (uint32_t i = 0; i < root->operand_count && status == HAL_OK; i++) {
         const ops_tensor part = part_next(root, operands[i], &start);

@@ -75,14 +75,37 @@ static ops_array *views_as_parts(ops_array *x, ops_array *y)
     return ops_array_concatenate(1, parts, 2);
 }
 
+/* Heads next to one another again, as of attention: reshapes of what is computed are placed. */
+static ops_array *merged_heads(ops_array *x, ops_array *y)
+{
+    const int64_t heads[3] = {5, 1, 7}, flat[2] = {7, 5};
+    const int32_t axes[3] = {2, 1, 0};
+    ops_array *parts[2] = {ops_array_permute(ops_array_reshape(x, 3, heads), axes),
+                           ops_array_permute(ops_array_reshape(y, 3, heads), axes)};
+    for (int i = 0; i < 2; i++) {
+        parts[i] = ops_array_reshape(ops_array_copy(parts[i]), 2, flat);
+    }
+    return ops_array_concatenate(1, parts, 2);
+}
+/* Products are computed first, then one kernel copies them. */
+static ops_array *products_in_another_order(ops_array *x, ops_array *y)
+{
+    ops_array *w = ops_array_transpose(y, 0, 1);
+    ops_array *parts[2] = {ops_array_copy(ops_array_transpose(ops_matmul(x, w), 0, 1)),
+                           ops_array_copy(ops_array_transpose(ops_matmul(y, w), 0, 1))};
+    return ops_array_concatenate(1, parts, 2);
+}
+
 typedef struct join_program {
     ops_array *(*make)(ops_array *x, ops_array *y);
     uint32_t kernels;
 } join_program;
 
-static const join_program joins[] = {{stack_of_four, 1}, {columns_of_three, 1}, {part_in_memory, 1},
-                                     {longer_cache, 2},  {reductions, 2},       {layers, 3},
-                                     {nested, 4},        {views_as_parts, 1}};
+static const join_program joins[] = {{stack_of_four, 1},  {columns_of_three, 1},
+                                     {part_in_memory, 1}, {longer_cache, 2},
+                                     {reductions, 2},     {layers, 3},
+                                     {nested, 4},         {views_as_parts, 1},
+                                     {merged_heads, 1},   {products_in_another_order, 3}};
 
 static void parts_are_computed_in_place(void **state)
 {
