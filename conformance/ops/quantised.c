@@ -284,6 +284,21 @@ static void run_codes(case_run *run, const void *parameters)
     operand_check_bits(run, &y, expected, true, "weights");
 }
 
+/* What most cases start from: one row, no zeros, no bias. */
+static quantised_case case_of(ops_quantised_format format, hal_type type, int64_t n, int64_t k)
+{
+    return (quantised_case){.format = format,
+                            .type = type,
+                            .scale_type = type,
+                            .zero_type = HAL_TYPE_NONE,
+                            .m = 1,
+                            .n = n,
+                            .k = k,
+                            .batch = 1,
+                            .alpha = 1,
+                            .layout = LAYOUT_PERMUTED};
+}
+
 static void add_case(case_list *list, const quantised_case *c)
 {
     case_add_member(list, &products, c);
@@ -295,17 +310,8 @@ static void add_case(case_list *list, const quantised_case *c)
 static void add_formats(case_list *list, hal_type type)
 {
     for (int f = OPS_QUANTISED_I8; f <= OPS_QUANTISED_E2M1; f++) {
-        const quantised_case plain = {.format = (ops_quantised_format)f,
-                                      .type = type,
-                                      .scale_type = type,
-                                      .zero_type = HAL_TYPE_NONE,
-                                      .m = 1,
-                                      .n = 68,
-                                      .k = 192,
-                                      .batch = 1,
-                                      .alpha = 1,
-                                      .impl = OPS_GEMM_PORTABLE,
-                                      .layout = LAYOUT_PERMUTED};
+        quantised_case plain = case_of((ops_quantised_format)f, type, 68, 192);
+        plain.impl = OPS_GEMM_PORTABLE;
         const bool has_all = type == HAL_TYPE_F32 && f % 3 == 1;
         quantised_case c = plain;
         c.block = 32;
@@ -447,18 +453,11 @@ static void add_rows(case_list *list)
         c.batch = i % 5 == 0 ? 2 : 1;
         add_case(list, &c);
     }
-    quantised_case c = {.format = OPS_QUANTISED_U4,
-                        .type = HAL_TYPE_F32,
-                        .scale_type = HAL_TYPE_F32,
-                        .zero_type = HAL_TYPE_U8,
-                        .m = 9,
-                        .n = 258,
-                        .k = 8192,
-                        .block = 128,
-                        .batch = 1,
-                        .alpha = 1,
-                        .has_bias = 1,
-                        .layout = LAYOUT_PERMUTED};
+    quantised_case c = case_of(OPS_QUANTISED_U4, HAL_TYPE_F32, 258, 8192);
+    c.zero_type = HAL_TYPE_U8;
+    c.m = 9;
+    c.block = 128;
+    c.has_bias = 1;
     add_case(list, &c);
     c.format = OPS_QUANTISED_I8;
     c.layout = LAYOUT_PLAIN;

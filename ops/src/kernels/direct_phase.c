@@ -212,8 +212,8 @@ void ops_direct_shape(const ops_direct_phase *p, uint32_t rank, uint32_t results
     k->rows = ops_even_share(k->number[OPS_DIRECT_ROWS], GROUP_ITEMS / k->lanes);
 }
 
-/* Of some widths the one with the least time of all groups or work-items of `count`, each of which
- * has a time of its own. */
+/* Of some widths the one with the least time of all groups or work-items that cover `count`. Each
+ * takes `own` more than its width. */
 static uint32_t width_choose(const uint32_t *widths, uint32_t widths_count, uint32_t own,
                              int64_t count)
 {

@@ -503,7 +503,7 @@ __attribute__((constructor)) static void install_at_start(void)
     }
 }
 
-/* The handler runs on a stack of its own, because a kernel's may be what overflowed. Programs that
+/* The handler runs on another stack, because a kernel's may be what overflowed. Programs that
  * have set handlers since get them back. */
 static void catch_faults(stack_t *old, struct sigaction handlers[2])
 {
