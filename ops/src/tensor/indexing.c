@@ -448,11 +448,16 @@ bool ops_space_is_transposed(const ops_space *space)
     return false;
 }
 
+/* Elements of a line, every second one of memory, from which vectors pay. */
+enum { MIN_PAIRS = 64 };
+
 bool ops_space_has_plain_lines(const ops_space *space)
 {
+    const int64_t most = space->size[space->rank - 1] >= MIN_PAIRS ? 2 : 1;
     bool plain = true;
     for (uint32_t view = 0; view < space->view_count; view++) {
-        plain = plain && ops_inner_step(space->stride[view][space->rank - 1]) != OPS_INNER_ANY;
+        const int64_t stride = space->stride[view][space->rank - 1];
+        plain = plain && stride >= 0 && stride <= most;
     }
     return plain;
 }

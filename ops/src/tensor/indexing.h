@@ -71,8 +71,9 @@ void ops_space_move(ops_space *space, uint32_t dimension, uint32_t to);
 
 int64_t ops_space_elements(const ops_space *space);
 
-/* Whether a view is contiguous along the second innermost dimension; whether the innermost lines of
- * all views are contiguous, or one element. */
+/* Whether a view is contiguous along the second innermost dimension; whether the elements of
+ * the innermost lines of all views are neighbours, or one element, or every
+ * second one of long lines. */
 bool ops_space_is_transposed(const ops_space *space);
 bool ops_space_has_plain_lines(const ops_space *space);
 
