@@ -49,8 +49,10 @@ Tensor to_processor(const Tensor &tensor)
     Tensor result = at::empty(tensor.sizes(), tensor.options().device(at::kCPU));
     if (tensor.numel()) {
         Lock lock;
+        Device &device = device_at(tensor.device().index());
+        begin_index_check(device);
         read(array_of(tensor), result.mutable_data_ptr());
-        check_indices(device_at(tensor.device().index()));
+        check_indices(device);
     }
     return result;
 }

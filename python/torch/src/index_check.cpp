@@ -23,17 +23,37 @@ void require_indices(const Array &indices, int64_t device_index, int64_t length,
     }
 }
 
-void check_indices(Device &device)
+void begin_index_check(Device &device)
 {
-    if (!device.failed_index || device.records_graph) {
+    if (!device.failed_index || device.records_graph || device.has_index_result) {
         return;
     }
     const Array failed(std::exchange(device.failed_index, nullptr));
-    int32_t value = 0;
-    check(ops_array_read(failed, sizeof value, &value));
-    TORCH_CHECK_INDEX(value == 0,
-                      "halyard: an index was out of range in an operation since the last read; "
-                      "HALYARD_TORCH=blocking raises this error at the operation");
+    ops_tensor tensor;
+    check(ops_array_get_tensor(failed, &tensor));
+    if (!device.index_result) {
+        check(hal_buffer_create(device.device, HAL_MEMORY_DOWNLOAD, sizeof(int32_t),
+                                &device.index_result));
+    }
+    const uint64_t offset = (uint64_t)tensor.offset * sizeof(int32_t);
+    check(hal_queue_copy(device.queue, hal_range{tensor.buffer, offset, sizeof(int32_t)},
+                         hal_range{device.index_result, 0, sizeof(int32_t)}));
+    device.has_index_result = true;
+}
+
+void check_indices(Device &device)
+{
+    for (begin_index_check(device); device.has_index_result; begin_index_check(device)) {
+        device.has_index_result = false;
+        void *result;
+        check(hal_queue_wait(device.queue, HAL_WAIT_FOREVER));
+        check(hal_buffer_map_begin(device.index_result, &result));
+        const int32_t value = *static_cast<const int32_t *>(result);
+        check(hal_buffer_map_end(device.index_result));
+        TORCH_CHECK_INDEX(value == 0,
+                          "halyard: an index was out of range in an operation since the last read; "
+                          "HALYARD_TORCH=blocking raises this error at the operation");
+    }
 }
 
 } // namespace halyard

@@ -11,6 +11,9 @@ namespace halyard
 
 // Records that the indices are from `low` to length - 1.
 void require_indices(const Array &indices, int64_t device, int64_t length, int64_t low = 0);
+// Records a copy of the tests' result to the host, so that a read that follows and check_indices
+// take one wait together.
+void begin_index_check(Device &device);
 // Raises IndexError if a recorded test failed, and forgets the tests. Waits for the device.
 void check_indices(Device &device);
 

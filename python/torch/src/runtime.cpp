@@ -223,6 +223,7 @@ void synchronize(int64_t index)
         Lock lock;
         Device &device = device_at(index);
         evaluate_deferred(device);
+        begin_index_check(device);
         check(hal_queue_flush(device.queue, &point));
     }
     check(hal_point_wait(point, HAL_WAIT_FOREVER));

@@ -26,6 +26,8 @@ struct Device {
     ops_context *context = nullptr;
     Cell *deferred = nullptr;          // cells whose value may not be computed yet
     ops_array *failed_index = nullptr; // I32: 1 if an index was out of range; null: no tests
+    hal_buffer *index_result = nullptr; // of the host, for begin_index_check; null: not made yet
+    bool has_index_result = false;      // and nothing has tested it yet
     bool records_graph = false;
 };
 
