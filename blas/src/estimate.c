@@ -114,6 +114,7 @@ blas_factoring_estimate blas_factoring_estimate_of(const blas_factoring *call)
     e.bytes = m * n * (double)blas_type_bytes(call->type);
     switch (call->kind) {
     case BLAS_GETRF:
+    case BLAS_GESV:
         e.operations = 2 * m * n * k - (m + n) * k * k + 2 * k * k * k / 3;
         e.panel_operations = panel;
         break;

@@ -15,9 +15,7 @@ static hal_status memory_create(blas_factor_run *f)
     f->panel = malloc(m * step * f->element);
     f->pivots = c->kind == BLAS_GETRF ? malloc(m * sizeof *f->pivots) : NULL;
     f->order = c->kind == BLAS_GETRF ? malloc(m * sizeof *f->order) : NULL;
-    f->diagonal = c->kind == BLAS_POTRF ? malloc((m + step) * step * f->element) : NULL;
-    const bool has_memory = f->panel && (c->kind != BLAS_GETRF || (f->pivots && f->order)) &&
-                            (c->kind != BLAS_POTRF || f->diagonal);
+    const bool has_memory = f->panel && (c->kind != BLAS_GETRF || (f->pivots && f->order));
     if (!has_memory) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
@@ -29,10 +27,9 @@ static void memory_free(blas_factor_run *f)
 {
     ops_tensor_release(&f->a);
     ops_tensor_release(&f->scratch);
-    free(f->panel);
+    blas_factor_forget(f->panel, (size_t)(f->call->m * blas_factoring_panel(f->call)) * f->element);
     free(f->pivots);
     free(f->order);
-    free(f->diagonal);
 }
 
 hal_status blas_factor_compute(blas_lane *lane, const blas_factoring *call, int64_t *info)

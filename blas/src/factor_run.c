@@ -2,6 +2,11 @@
  * rows are columns of A. */
 #include "factor_run.h"
 
+#include "resident.h"
+
+#include <stdlib.h>
+#include <string.h>
+
 ops_tensor blas_factor_part(const blas_factor_run *f, int64_t row, int64_t rows, int64_t column,
                             int64_t columns)
 {
@@ -41,16 +46,29 @@ char *blas_factor_at(const blas_factor_run *f, int64_t row, int64_t column)
     return (char *)f->call->a + (size_t)(row + column * f->call->lda) * f->element;
 }
 
-hal_status blas_factor_store(const blas_factor_run *f, int64_t row, int64_t rows, int64_t column,
-                             int64_t columns)
+hal_status blas_factor_store(const blas_factor_run *f)
 {
-    if (rows == 0 || columns == 0) {
-        return HAL_OK;
+    const blas_factoring *c = f->call;
+    char *all = blas_memory_create((size_t)(c->m * c->n) * f->element);
+    if (!all) {
+        return HAL_ERROR_OUT_OF_MEMORY;
     }
-    const ops_tensor part = blas_factor_part(f, row, rows, column, columns);
-    const int64_t strides[2] = {f->call->lda, 1};
-    f->lane->moved_bytes += (uint64_t)(rows * columns) * f->element;
-    return ops_tensor_read_strided(f->lane->context, &part, strides,
-                                   (uint64_t)((columns - 1) * f->call->lda + rows) * f->element,
-                                   blas_factor_at(f, row, column));
+    const hal_status status = blas_factor_read(f, 0, c->m, 0, c->n, all);
+    for (int64_t j = 0; j < c->n && status == HAL_OK; j++) {
+        const bool is_triangle = c->kind == BLAS_POTRF;
+        const int64_t first = is_triangle && c->uplo == 'L' ? j : 0;
+        const int64_t last = is_triangle && c->uplo == 'U' ? j + 1 : c->m;
+        memcpy(blas_factor_at(f, first, j), all + (size_t)(first + j * c->m) * f->element,
+               (size_t)(last - first) * f->element);
+    }
+    free(all);
+    return status;
+}
+
+void blas_factor_forget(void *memory, size_t bytes)
+{
+    if (memory) {
+        halyard_blas_written(memory, bytes);
+        free(memory);
+    }
 }

@@ -14,7 +14,6 @@ typedef struct blas_factor_run {
     char *panel;     /* of the host, column-major without gaps */
     int64_t *pivots; /* of getrf */
     int32_t *order;
-    char *diagonal; /* of potrf: the squares on the diagonal */
 } blas_factor_run;
 
 /* Rows and columns of A, as a view. */
@@ -32,9 +31,13 @@ hal_status blas_factor_read(const blas_factor_run *f, int64_t row, int64_t rows,
 hal_status blas_factor_write(const blas_factor_run *f, int64_t row, int64_t rows, int64_t column,
                              int64_t columns, const void *source);
 
-/* Rows and columns from the device to the call's A. Errors: those of ops_tensor_read. */
-hal_status blas_factor_store(const blas_factor_run *f, int64_t row, int64_t rows, int64_t column,
-                             int64_t columns);
+/* All of the device's matrix to the call's A, of potrf one triangle, when all of it has been
+ * read: after an error A is as it was. Errors: OUT_OF_MEMORY, those of ops_tensor_read. */
+hal_status blas_factor_store(const blas_factor_run *f);
+
+/* Frees memory that the host's LAPACK was given, of which none may stay on the device: others
+ * get its address. */
+void blas_factor_forget(void *memory, size_t bytes);
 
 /* The address of an element of the call's A. */
 char *blas_factor_at(const blas_factor_run *f, int64_t row, int64_t column);

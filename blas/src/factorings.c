@@ -22,10 +22,21 @@ static bool has_functions(const blas_factoring *call)
 /* Whether the arguments are right and there is something to compute: the host tells the others. */
 static bool is_valid(const blas_factoring *call)
 {
-    const int64_t rows = call->kind == BLAS_POTRF ? call->n : call->m;
-    return call->a && rows > 0 && call->n > 0 && call->lda >= rows && rows <= INT32_MAX &&
+    const bool has_work = call->kind == BLAS_GEQRF || call->kind == BLAS_ORGQR;
+    return call->m > 0 && call->n > 0 && call->lda >= call->m && call->m <= INT32_MAX &&
            (call->kind != BLAS_POTRF || call->uplo == 'U' || call->uplo == 'L') &&
-           (call->kind != BLAS_ORGQR || (call->k > 0 && call->k <= call->n && call->n <= call->m));
+           (call->kind != BLAS_ORGQR ||
+            (call->k > 0 && call->k <= call->n && call->n <= call->m)) &&
+           (!has_work || call->work_length >= call->n);
+}
+
+/* Tells operands that stay on the device of a matrix that is about to be written, if it is one. */
+static void tell_written(blas_type type, const void *a, int64_t m, int64_t n, int64_t lda)
+{
+    if (m > 0 && n > 0 && lda >= m) {
+        halyard_blas_written(a,
+                             ((size_t)(n - 1) * (size_t)lda + (size_t)m) * blas_type_bytes(type));
+    }
 }
 
 /* Whether the device may compute it, of a call that is worth the question. */
@@ -58,23 +69,35 @@ static bool device_compute(const blas_factoring *call, int64_t *info, uint64_t *
     return status == HAL_OK;
 }
 
+/* The length of memory that the call needs at most, which LAPACK leaves there. */
+static void work_set(const blas_factoring *call)
+{
+    if (call->type == BLAS_TYPE_d) {
+        *(double *)call->work = (double)call->n;
+    } else {
+        *(float *)call->work = (float)call->n;
+    }
+}
+
 /* Computes a call on the device if that is right, possible and faster; false: nothing was changed,
  * and the host's function is to be called. *info is LAPACK's; *moved gets the bytes that were
  * copied. */
 static bool factoring_run(const blas_factoring *call, int64_t *info, uint64_t *moved)
 {
-    if (!is_valid(call)) {
+    if (call->work_length == -1) {
         return false;
     }
-    halyard_blas_written(call->a, ((size_t)(call->n - 1) * (size_t)call->lda + (size_t)call->m) *
-                                      blas_type_bytes(call->type));
-    if (!is_for_device(call)) {
+    tell_written(call->type, call->a, call->m, call->n, call->lda);
+    if (!is_valid(call) || !is_for_device(call)) {
         return false;
     }
     fenv_t kept;
     feholdexcept(&kept);
     const bool is_computed = device_is_faster(call) && device_compute(call, info, moved);
     fesetenv(&kept);
+    if (is_computed && call->work) {
+        work_set(call);
+    }
     return is_computed;
 }
 

@@ -18,7 +18,7 @@
         } else {                                                                                  \
             *info = (INTEGER)found;                                                               \
         }                                                                                         \
-        if (blas_summary_is_wanted() && call.a) {                                                 \
+        if (blas_summary_is_wanted() && call.work_length != -1) {                                 \
             blas_summary_add_factoring(&call, on_device, moved, start);                           \
         }                                                                                         \
     }
@@ -38,14 +38,16 @@
                                        const INTEGER *lda, void *tau, void *work,                 \
                                        const INTEGER *lwork, INTEGER *info)                       \
     RUN_OR_HOST(letter, BLAS_GEQRF, blas_geqrf_function, (m, n, a, lda, tau, work, lwork, info),  \
-                .m = *m, .n = *n, .a = *lwork == -1 ? NULL : a, .lda = *lda, .tau = tau)          \
+                .m = *m, .n = *n, .a = a, .lda = *lda, .tau = tau, .work = work,          \
+                .work_length = *lwork)                                                            \
                                                                                                   \
     BLAS_API void ENTRY(letter##orgqr)(const INTEGER *m, const INTEGER *n, const INTEGER *k,      \
                                        void *a, const INTEGER *lda, const void *tau, void *work,  \
                                        const INTEGER *lwork, INTEGER *info)                       \
     RUN_OR_HOST(letter, BLAS_ORGQR, blas_orgqr_function,                                          \
                 (m, n, k, a, lda, tau, work, lwork, info), .m = *m, .n = *n, .k = *k,             \
-                .a = *lwork == -1 ? NULL : a, .lda = *lda, .tau = (void *)(uintptr_t)tau)
+                .a = a, .lda = *lda, .tau = (void *)(uintptr_t)tau, .work = work,                \
+                .work_length = *lwork)
 
 /* getrf, where the device computes it, and the host's getrs; else the host's gesv. */
 #define GESV_ENTRY(letter)                                                                        \
@@ -55,23 +57,23 @@
     {                                                                                             \
         const blas_factoring call = {FACTORING(letter, BLAS_GETRF), .m = *n, .n = *n, .a = a,     \
                                      .lda = *lda, .pivots = ipiv};                                \
-        blas_function *solve = blas_lapack_find(BLAS_GETRS, BLAS_TYPE_##letter, IS_64), *host;    \
-        const bool is_known = solve && *nrhs >= 0 && *ldb >= *n;                                  \
+        blas_factoring whole = call;                                                              \
+        blas_function *solve = blas_lapack_find(BLAS_GETRS, call.type, IS_64), *host = NULL;      \
         const uint64_t start = blas_summary_clock();                                              \
         uint64_t moved = 0;                                                                       \
         int64_t found = -1;                                                                       \
-        if (is_known && factoring_run(&call, &found, &moved)) {                                   \
-            *info = (INTEGER)found;                                                               \
-            if (blas_summary_is_wanted()) {                                                       \
-                blas_summary_add_factoring(&call, true, moved, start);                            \
-            }                                                                                     \
-            if (found == 0) {                                                                     \
-                ((blas_getrs_function *)solve)("N", n, nrhs, a, lda, ipiv, b, ldb, info, 1);      \
-            }                                                                                     \
-        } else if ((host = host_function(BLAS_GESV, BLAS_TYPE_##letter, IS_64))) {                \
+        tell_written(call.type, b, *n, *nrhs, *ldb);                                              \
+        const bool on_device = solve && *nrhs >= 0 && *ldb >= *n &&                               \
+                               factoring_run(&call, &found, &moved);                              \
+        *info = (INTEGER)found;                                                                   \
+        if (on_device && found == 0) {                                                            \
+            ((blas_getrs_function *)solve)("N", n, nrhs, a, lda, ipiv, b, ldb, info, 1);          \
+        } else if (!on_device && (host = host_function(BLAS_GESV, call.type, IS_64))) {           \
             ((blas_gesv_function *)host)(n, nrhs, a, lda, ipiv, b, ldb, info);                    \
-        } else {                                                                                  \
-            *info = (INTEGER)found;                                                               \
+        }                                                                                         \
+        whole.kind = BLAS_GESV;                                                                   \
+        if (blas_summary_is_wanted()) {                                                           \
+            blas_summary_add_factoring(&whole, on_device, moved, start);                          \
         }                                                                                         \
     }
 

@@ -5,15 +5,15 @@
 #include "host.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "addresses of integers of two sizes");
 
 static const char *const names[BLAS_FACTORING_COUNT] = {"getrf", "potrf", "geqrf", "orgqr",
                                                         "larft", "getrs", "gesv"};
-static blas_function *functions[BLAS_FACTORING_COUNT][2][2]; /* type, is_64 */
-static pthread_once_t functions_once = PTHREAD_ONCE_INIT;
+/* What was found, by type and is_64. A library that is loaded later may have the others. */
+static _Atomic(blas_function *) functions[BLAS_FACTORING_COUNT][2][2];
 
 static void *symbol_in(void *library, const char *name)
 {
@@ -39,18 +39,6 @@ static blas_function *function_search(const char *name)
     return blas_function_at(found);
 }
 
-static void functions_find(void)
-{
-    for (int kind = 0; kind < BLAS_FACTORING_COUNT; kind++) {
-        for (int which = 0; which < 4; which++) {
-            char name[24];
-            snprintf(name, sizeof name, "%c%s_%s", "sd"[which / 2], names[kind],
-                     which % 2 ? "64_" : "");
-            functions[kind][which / 2][which % 2] = function_search(name);
-        }
-    }
-}
-
 const char *blas_lapack_name(blas_factoring_kind kind)
 {
     return names[kind];
@@ -58,8 +46,16 @@ const char *blas_lapack_name(blas_factoring_kind kind)
 
 blas_function *blas_lapack_find(blas_factoring_kind kind, blas_type type, bool is_64)
 {
-    pthread_once(&functions_once, functions_find);
-    return functions[kind][type == BLAS_TYPE_d][is_64];
+    _Atomic(blas_function *) *kept = &functions[kind][type == BLAS_TYPE_d][is_64];
+    blas_function *found = atomic_load_explicit(kept, memory_order_acquire);
+    if (!found) {
+        char name[24];
+        snprintf(name, sizeof name, "%c%s_%s", type == BLAS_TYPE_d ? 'd' : 's', names[kind],
+                 is_64 ? "64_" : "");
+        found = function_search(name);
+        atomic_store_explicit(kept, found, memory_order_release);
+    }
+    return found;
 }
 
 /* An integer that a function of the call's interface has written. */

@@ -25,8 +25,9 @@ typedef struct blas_factoring {
     int64_t m, n, k;
     void *a;
     int64_t lda;
-    void *pivots; /* of getrf: the interface's integers, from 1 on */
-    void *tau;    /* of geqrf and orgqr */
+    void *pivots;        /* of getrf: the interface's integers, from 1 on */
+    void *tau, *work;    /* of geqrf and orgqr */
+    int64_t work_length; /* of work, in elements; -1: the call asks for it */
 } blas_factoring;
 
 /* Without the letter of the type, such as "getrf". */

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static hal_type real_type(blas_type type)
 {
@@ -161,7 +162,7 @@ static hal_status load_new(blas_lane *lane, const blas_matrix *matrix, blas_numb
     made.leading = made.rows;
     made.stride = made.columns * made.rows;
     const size_t bytes = (size_t)stored_view(&made, tensor) * blas_type_bytes(matrix->type);
-    void *packed = malloc(bytes);
+    void *packed = blas_memory_create(bytes);
     if (!packed) {
         return HAL_ERROR_OUT_OF_MEMORY;
     }
@@ -214,6 +215,29 @@ hal_status blas_operand_load(blas_lane *lane, const blas_matrix *matrix, blas_nu
     return load_resident(lane, matrix, scale, form, tensor);
 }
 
+#define HUGE_PAGE ((size_t)2 << 20)
+
+void *blas_memory_create(size_t bytes)
+{
+    if (bytes < 2 * HUGE_PAGE) {
+        return malloc(bytes);
+    }
+    const size_t whole = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    void *memory = aligned_alloc(HUGE_PAGE, whole);
+    if (memory) {
+        madvise(memory, whole, MADV_HUGEPAGE);
+    }
+    return memory;
+}
+
+/* Whether the host would compute the call from its C. */
+static bool is_read(const blas_call *call)
+{
+    const blas_kind kind = blas_call_kind(call);
+    const blas_number beta = blas_call_beta(call);
+    return kind == BLAS_TRMM || kind == BLAS_TRSM || beta.re != 0 || beta.im != 0;
+}
+
 /* Elements of a result that was read, column after column, to where the call wants them. */
 static void store_elements(const char *packed, const blas_call *call, bool is_transposed)
 {
@@ -240,6 +264,35 @@ static void store_elements(const char *packed, const blas_call *call, bool is_tr
     }
 }
 
+/* General matrices, which an error may leave written in part. */
+static hal_status store_directly(blas_lane *lane, const ops_tensor *tensor, const blas_matrix *c)
+{
+    ops_tensor view;
+    const int64_t elements = stored_view(c, &view);
+    return ops_tensor_read_strided(lane->context, tensor, view.stride,
+                                   (uint64_t)elements * blas_type_bytes(c->type),
+                                   (void *)(uintptr_t)c->data);
+}
+
+/* General matrices, which are written when all of them have been read. */
+static hal_status store_packed(blas_lane *lane, const ops_tensor *tensor, const blas_matrix *c)
+{
+    const size_t size = blas_type_bytes(c->type), column = (size_t)c->rows * size;
+    const size_t bytes = (size_t)(c->count * c->columns) * column;
+    char *packed = blas_memory_create(bytes);
+    if (!packed) {
+        return HAL_ERROR_OUT_OF_MEMORY;
+    }
+    const hal_status status = ops_tensor_read(lane->context, tensor, bytes, packed);
+    for (int64_t j = 0; j < c->count * c->columns && status == HAL_OK; j++) {
+        const int64_t place = j / c->columns * c->stride + j % c->columns * c->leading;
+        memcpy((char *)(uintptr_t)c->data + (size_t)place * size, packed + (size_t)j * column,
+               column);
+    }
+    free(packed);
+    return status;
+}
+
 hal_status blas_operand_store(blas_lane *lane, const ops_tensor *tensor, const blas_call *call,
                               bool is_transposed)
 {
@@ -248,14 +301,12 @@ hal_status blas_operand_store(blas_lane *lane, const ops_tensor *tensor, const b
     if (blas_result_triangle(call) == 0 && !is_transposed) {
         const blas_matrix c = {.count = call->batch,
                                .stride = call->stride_c,
+                               .data = call->c,
                                .type = type,
                                .rows = call->m,
                                .columns = call->n,
                                .leading = call->ldc};
-        ops_tensor view;
-        const int64_t elements = stored_view(&c, &view);
-        return ops_tensor_read_strided(lane->context, tensor, view.stride,
-                                       (uint64_t)elements * blas_type_bytes(type), call->c);
+        return is_read(call) ? store_packed(lane, tensor, &c) : store_directly(lane, tensor, &c);
     }
     void *mapped;
     if (lane->is_in_place) {
@@ -267,7 +318,7 @@ hal_status blas_operand_store(blas_lane *lane, const ops_tensor *tensor, const b
         }
     }
     const size_t bytes = (size_t)call->m * (size_t)call->n * blas_type_bytes(type);
-    void *packed = malloc(bytes);
+    void *packed = blas_memory_create(bytes);
     hal_status status = HAL_ERROR_OUT_OF_MEMORY;
     if (packed) {
         status = ops_tensor_read(lane->context, tensor, bytes, packed);

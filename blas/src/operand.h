@@ -28,8 +28,14 @@ hal_status blas_operand_create(blas_lane *lane, blas_type type, int64_t count, i
 hal_status blas_operand_import(blas_lane *lane, const blas_matrix *matrix, uint32_t access,
                                HAL_OUT ops_tensor *tensor);
 
+/* Memory of the host for a matrix that is kept for a short time: large ones ask for huge pages,
+ * since the kernel may take longer for small ones than the copy does. Null: there is none.
+ * Ownership: the caller's, until free. Threads: any. */
+void *blas_memory_create(size_t bytes);
+
 /* Writes a tensor in pairs to the host's matrix of a call, of which a triangle may be kept; with
- * `is_transposed` the tensor's rows are the matrix's. Waits for the work that computes it.
+ * `is_transposed` the tensor's rows are the matrix's. Waits for the work that computes it. After an
+ * error the matrix is as it was, unless the host computes it without reading it.
  * Threads: the lane's. Errors: OUT_OF_MEMORY, those of queues. */
 hal_status blas_operand_store(blas_lane *lane, const ops_tensor *tensor, const blas_call *call,
                               bool is_transposed);

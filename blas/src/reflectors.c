@@ -116,7 +116,7 @@ static hal_status factor_all(const reflectors *r)
         block_free(&b);
         HAL_TRY(status);
     }
-    HAL_TRY(blas_factor_store(r->f, 0, c->m, 0, c->n));
+    HAL_TRY(blas_factor_store(r->f));
     memcpy(c->tau, r->tau, (size_t)count * r->f->element);
     return HAL_OK;
 }
@@ -149,7 +149,7 @@ static hal_status generate_all(const reflectors *r)
         block_free(&b);
         HAL_TRY(status);
     }
-    return blas_factor_store(f, 0, c->m, 0, c->n);
+    return blas_factor_store(f);
 }
 
 hal_status blas_reflectors_run(blas_factor_run *f)
@@ -173,7 +173,7 @@ hal_status blas_reflectors_run(blas_factor_run *f)
     }
     ops_tensor_release(&r.products);
     ops_tensor_release(&r.turned);
-    free(r.v);
+    blas_factor_forget(r.v, (size_t)(c->m * step) * f->element);
     free(r.t);
     free(r.tau);
     free(r.work);

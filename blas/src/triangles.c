@@ -4,8 +4,6 @@
 #include "estimate.h"
 #include "solve.h"
 
-#include <string.h>
-
 static int64_t smaller(int64_t x, int64_t y)
 {
     return x < y ? x : y;
@@ -86,6 +84,17 @@ static hal_status panel_update(const blas_factor_run *f, int64_t j, int64_t widt
     return blas_factor_multiply(f, -1, &u, &l, 1, &rest);
 }
 
+/* Whether each row is exchanged with itself or one below: of NaN some BLAS find no greatest
+ * element. */
+static bool are_pivots(const int64_t *pivots, int64_t count, int64_t rows)
+{
+    bool are_pivots = true;
+    for (int64_t i = 0; i < count; i++) {
+        are_pivots = are_pivots && pivots[i] > i && pivots[i] <= rows;
+    }
+    return are_pivots;
+}
+
 static hal_status lu_compute(blas_factor_run *f, int64_t *info)
 {
     const blas_factoring *c = f->call;
@@ -94,7 +103,7 @@ static hal_status lu_compute(blas_factor_run *f, int64_t *info)
         const int64_t width = smaller(step, count - j), rows = c->m - j;
         HAL_TRY(blas_factor_read(f, j, rows, j, width, f->panel));
         const int64_t singular = blas_lapack_getrf(c, rows, width, f->panel, rows, f->pivots + j);
-        if (singular < 0) {
+        if (singular < 0 || !are_pivots(f->pivots + j, width, rows)) {
             return HAL_ERROR_UNSUPPORTED;
         }
         *info = *info == 0 && singular > 0 ? j + singular : *info;
@@ -170,30 +179,8 @@ static hal_status cholesky_compute(blas_factor_run *f)
         if (blas_lapack_potrf(c, width, f->panel, width) != 0) {
             return HAL_ERROR_UNSUPPORTED;
         }
-        memcpy(f->diagonal + (size_t)(j * step) * f->element, f->panel,
-               (size_t)(width * width) * f->element);
+        HAL_TRY(blas_factor_write(f, j, width, j, width, f->panel));
         HAL_TRY(cholesky_update(f, j, width));
-    }
-    return HAL_OK;
-}
-
-/* Writes the triangle to A: of each panel the square on the diagonal, then what is beside it. */
-static hal_status triangle_store(const blas_factor_run *f)
-{
-    const blas_factoring *c = f->call;
-    const bool is_upper = c->uplo == 'U';
-    const int64_t step = blas_factoring_panel(c);
-    for (int64_t j = 0; j < c->n; j += step) {
-        const int64_t width = smaller(step, c->n - j);
-        const int64_t row = is_upper ? 0 : j + width, rows = is_upper ? j : c->n - j - width;
-        HAL_TRY(blas_factor_store(f, row, rows, j, width));
-    }
-    for (int64_t column = 0; column < c->n; column++) {
-        const int64_t j = column / step * step, width = smaller(step, c->n - j);
-        const int64_t first = is_upper ? j : column, last = is_upper ? column + 1 : j + width;
-        const char *from =
-            f->diagonal + (size_t)(j * step + (column - j) * width + first - j) * f->element;
-        memcpy(blas_factor_at(f, first, column), from, (size_t)(last - first) * f->element);
     }
     return HAL_OK;
 }
@@ -201,7 +188,7 @@ static hal_status triangle_store(const blas_factor_run *f)
 hal_status blas_triangles_lu(blas_factor_run *f, int64_t *info)
 {
     HAL_TRY(lu_compute(f, info));
-    HAL_TRY(blas_factor_store(f, 0, f->call->m, 0, f->call->n));
+    HAL_TRY(blas_factor_store(f));
     pivots_store(f);
     return HAL_OK;
 }
@@ -209,5 +196,5 @@ hal_status blas_triangles_lu(blas_factor_run *f, int64_t *info)
 hal_status blas_triangles_cholesky(blas_factor_run *f)
 {
     HAL_TRY(cholesky_compute(f));
-    return triangle_store(f);
+    return blas_factor_store(f);
 }

@@ -8,8 +8,8 @@
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
-/* How often the library has called it. */
-int plain_lapack_calls;
+/* The most columns of a matrix that the library has passed to getrf, potrf or geqrf. */
+int64_t plain_lapack_columns;
 
 static int64_t getrf(int64_t m, int64_t n, double *a, int64_t *pivots)
 {
@@ -140,7 +140,7 @@ static double *new_numbers(int64_t count)
     static double *taken_##NUMBER(int64_t m, int64_t n, const NUMBER *a, int64_t lda)         \
     {                                                                                         \
         double *numbers = new_numbers(m * n);                                                 \
-        plain_lapack_calls++;                                                                 \
+        plain_lapack_columns = n > plain_lapack_columns ? n : plain_lapack_columns;           \
         for (int64_t i = 0; i < m * n; i++) {                                                 \
             numbers[i] = a[i % m + i / m * lda];                                              \
         }                                                                                     \

@@ -90,7 +90,8 @@ HAL_API hal_status ops_tensor_read(ops_context *context, const ops_tensor *tenso
 /* The same with memory of the host whose element (i0, i1, ...) is at i0 * strides[0] + i1 *
  * strides[1] + ... elements from `elements`: {leading dimension, 1} for a part of a larger matrix.
  * Strides are not negative; null means row-major order. `bytes` is the size of the host's memory,
- * which the strides must not exceed. Elements between those of the tensor are not written.
+ * which the strides must not exceed. Elements between those of the tensor are not written; after an
+ * error some of the tensor's may have been read.
  * Threads, Errors: as ops_tensor_write. */
 HAL_API hal_status ops_tensor_write_strided(ops_context *context, const ops_tensor *tensor,
                                             const void *elements, const int64_t *strides,

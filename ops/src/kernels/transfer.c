@@ -272,7 +272,6 @@ hal_status ops_tensor_write_strided(ops_context *context, const ops_tensor *tens
     return status;
 }
 
-/* Memory of the host is written only when all that may lack has been found. */
 hal_status ops_tensor_read_strided(ops_context *context, const ops_tensor *tensor,
                                    const int64_t *strides, uint64_t bytes, void *elements)
 {
