@@ -328,6 +328,7 @@ static hal_status join_gather(join *j, ops_array *const *roots, uint32_t count,
     for (uint32_t i = 0; i < j->node_count; i++) {
         j->nodes[i]->join_marks = 0;
     }
+    j->node_count = 0; /* of those, some end while the members are computed */
     qsort(j->members, kept, sizeof *j->members, compare_members);
     return status;
 }
