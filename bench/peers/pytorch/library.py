@@ -4,7 +4,9 @@ import ctypes
 import os
 from ctypes import POINTER, Structure, byref, c_double, c_int, c_int64, c_uint32, c_uint64, c_void_p
 
-MAX_SPATIAL, F32, WAIT_FOREVER = 3, 12, 2**64 - 1
+MAX_SPATIAL, WAIT_FOREVER = 3, 2**64 - 1
+# hal_type of a tensor's elements.
+TYPES = {"torch.float16": 10, "torch.bfloat16": 11, "torch.float32": 12}
 # Results, and the functions that have them.
 RETURNS = {
     c_int: ("hal_device_open", "hal_queue_create", "hal_queue_wait", "ops_context_create",
@@ -59,10 +61,10 @@ class Library:
             raise RuntimeError(self.library.hal_status_message().decode())
 
     def array(self, tensor):
-        """An evaluated array with the elements of a tensor of F32, which the caller releases."""
+        """An evaluated array with the elements of a tensor, which the caller releases."""
         x = tensor.contiguous()
         return self.keep(self.library.ops_array_from_host(
-            self.context, F32, x.dim(), numbers(x.shape), c_void_p(x.data_ptr())))
+            self.context, TYPES[str(x.dtype)], x.dim(), numbers(x.shape), c_void_p(x.data_ptr())))
 
     def keep(self, array):
         if not array:
@@ -76,7 +78,7 @@ class Library:
     def read(self, array, tensor):
         """Computes an array and copies it to a contiguous tensor of its shape."""
         self.check(self.library.ops_array_read(
-            c_void_p(array), c_uint64(4 * tensor.numel()), c_void_p(tensor.data_ptr())))
+            c_void_p(array), c_uint64(tensor.element_size() * tensor.numel()), c_void_p(tensor.data_ptr())))
         return tensor
 
     @contextlib.contextmanager
