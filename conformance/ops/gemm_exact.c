@@ -124,8 +124,9 @@ static int line_exponent(const double *x, size_t steps)
 static int64_t whole_number(double x, int line, int bits)
 {
     const number p = number_of(x);
-    const int shift = line - p.exponent;
-    const uint64_t whole = shift < 64 ? p.significand << (bits - SIGNIFICAND) >> shift : 0;
+    const int shift = line - p.exponent; /* negative in a line of zeros */
+    const bool is_in_line = shift >= 0 && shift < 64;
+    const uint64_t whole = is_in_line ? p.significand << (bits - SIGNIFICAND) >> shift : 0;
     return p.is_negative ? -(int64_t)whole : (int64_t)whole;
 }
 
