@@ -13,16 +13,6 @@ ops_tensor blas_factor_part(const blas_factor_run *f, int64_t row, int64_t rows,
     return blas_operand_part(&f->a, column, columns, row, rows);
 }
 
-hal_status blas_factor_multiply(const blas_factor_run *f, double alpha, const ops_tensor *left,
-                                const ops_tensor *right, double beta, const ops_tensor *result)
-{
-    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
-    options.precision = HAL_GEMM_ACCURATE;
-    options.alpha = alpha;
-    options.beta = beta;
-    return ops_gemm(f->lane->context, &options, left, right, result);
-}
-
 hal_status blas_factor_read(const blas_factor_run *f, int64_t row, int64_t rows, int64_t column,
                             int64_t columns, void *target)
 {

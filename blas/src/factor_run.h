@@ -20,10 +20,6 @@ typedef struct blas_factor_run {
 ops_tensor blas_factor_part(const blas_factor_run *f, int64_t row, int64_t rows, int64_t column,
                             int64_t columns);
 
-/* result = alpha left right + beta result. Errors: those of ops_gemm. */
-hal_status blas_factor_multiply(const blas_factor_run *f, double alpha, const ops_tensor *left,
-                                const ops_tensor *right, double beta, const ops_tensor *result);
-
 /* Rows and columns of A from the device to memory without gaps, and back. Errors: those of
  * ops_tensor_read and ops_tensor_write. */
 hal_status blas_factor_read(const blas_factor_run *f, int64_t row, int64_t rows, int64_t column,

@@ -21,6 +21,16 @@ static int64_t parts(blas_type type)
     return blas_type_is_complex(type) ? 2 : 1;
 }
 
+hal_status blas_operand_multiply(blas_lane *lane, double alpha, const ops_tensor *left,
+                                 const ops_tensor *right, double beta, const ops_tensor *result)
+{
+    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+    options.precision = HAL_GEMM_ACCURATE;
+    options.alpha = alpha;
+    options.beta = beta;
+    return ops_gemm(lane->context, &options, left, right, result);
+}
+
 ops_tensor blas_operand_part(const ops_tensor *tensor, int64_t row, int64_t rows, int64_t column,
                              int64_t columns)
 {

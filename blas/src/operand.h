@@ -40,6 +40,11 @@ void *blas_memory_create(size_t bytes);
 hal_status blas_operand_store(blas_lane *lane, const ops_tensor *tensor, const blas_call *call,
                               bool is_transposed);
 
+/* result = alpha left right + beta result, in class accurate. Threads: the lane's. Errors: those of
+ * ops_gemm. */
+hal_status blas_operand_multiply(blas_lane *lane, double alpha, const ops_tensor *left,
+                                 const ops_tensor *right, double beta, const ops_tensor *result);
+
 /* Rows and columns of a tensor, those of all its matrices, as a view. */
 ops_tensor blas_operand_part(const ops_tensor *tensor, int64_t row, int64_t rows, int64_t column,
                              int64_t columns);

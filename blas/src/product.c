@@ -20,15 +20,11 @@ typedef struct product {
 static hal_status product_panel(const product *p, int64_t j, int64_t columns, int64_t i,
                                 int64_t rows, int64_t first, int64_t depth)
 {
-    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
-    options.precision = HAL_GEMM_ACCURATE;
-    options.alpha = p->alpha;
-    options.beta = p->beta;
     const int64_t f = p->parts;
     const ops_tensor left = blas_operand_part(&p->left, j, columns, f * first, f * depth);
     const ops_tensor right = blas_operand_part(&p->right, f * first, f * depth, f * i, f * rows);
     const ops_tensor result = blas_operand_part(&p->result, j, columns, f * i, f * rows);
-    return ops_gemm(p->lane->context, &options, &left, &right, &result);
+    return blas_operand_multiply(p->lane, p->alpha, &left, &right, p->beta, &result);
 }
 
 static int64_t shorter(int64_t x, int64_t y)

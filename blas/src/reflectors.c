@@ -78,9 +78,9 @@ static hal_status block_apply(const reflectors *r, const block *b, int64_t colum
     if (is_transposed) {
         HAL_TRY(ops_tensor_transpose(&b->t, 0, 1, &t));
     }
-    HAL_TRY(blas_factor_multiply(f, 1, &part, &v_transposed, 0, &x));
-    HAL_TRY(blas_factor_multiply(f, 1, &x, &t, 0, &y));
-    return blas_factor_multiply(f, -1, &y, &b->v, 1, &part);
+    HAL_TRY(blas_operand_multiply(f->lane, 1, &part, &v_transposed, 0, &x));
+    HAL_TRY(blas_operand_multiply(f->lane, 1, &x, &t, 0, &y));
+    return blas_operand_multiply(f->lane, -1, &y, &b->v, 1, &part);
 }
 
 static void block_free(block *b)

@@ -90,16 +90,6 @@ static hal_status inverses_create(solver *s)
     return status;
 }
 
-static hal_status multiply(const solver *s, double alpha, const ops_tensor *left,
-                           const ops_tensor *right, double beta, const ops_tensor *result)
-{
-    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
-    options.precision = HAL_GEMM_ACCURATE;
-    options.alpha = alpha;
-    options.beta = beta;
-    return ops_gemm(s->lane->context, &options, left, right, result);
-}
-
 /* A range of unknowns in every row. */
 static ops_tensor unknowns_part(const solver *s, int64_t first, int64_t count)
 {
@@ -122,9 +112,9 @@ static hal_status solve_block(const solver *s, int64_t first, int64_t count)
     const ops_tensor x = blas_operand_part(&s->scratch, 0, s->scratch.shape[0], 0, f * count);
     const ops_tensor inverse = blas_operand_part(&s->inverses, f * first, f * count, 0, f * count);
     const ops_tensor block = triangle_part(s, first, count, first, count);
-    HAL_TRY(multiply(s, 1, &b, &inverse, 0, &x));
-    HAL_TRY(multiply(s, -1, &x, &block, 1, &b));
-    HAL_TRY(multiply(s, 1, &b, &inverse, 1, &x));
+    HAL_TRY(blas_operand_multiply(s->lane, 1, &b, &inverse, 0, &x));
+    HAL_TRY(blas_operand_multiply(s->lane, -1, &x, &block, 1, &b));
+    HAL_TRY(blas_operand_multiply(s->lane, 1, &b, &inverse, 1, &x));
     return ops_copy(s->lane->context, &x, &b);
 }
 
@@ -143,7 +133,7 @@ static hal_status solve_range(const solver *s, int64_t first, int64_t count)
     const ops_tensor x = unknowns_part(s, known, known_count);
     const ops_tensor b = unknowns_part(s, other, other_count);
     const ops_tensor r = triangle_part(s, known, known_count, other, other_count);
-    HAL_TRY(multiply(s, -1, &x, &r, 1, &b));
+    HAL_TRY(blas_operand_multiply(s->lane, -1, &x, &r, 1, &b));
     return solve_range(s, other, other_count);
 }
 

@@ -81,7 +81,7 @@ static hal_status panel_update(const blas_factor_run *f, int64_t j, int64_t widt
     }
     const ops_tensor l = blas_factor_part(f, next, rows, j, width);
     const ops_tensor rest = blas_factor_part(f, next, rows, next, columns);
-    return blas_factor_multiply(f, -1, &u, &l, 1, &rest);
+    return blas_operand_multiply(f->lane, -1, &u, &l, 1, &rest);
 }
 
 /* Whether each row is exchanged with itself or one below: of NaN some BLAS find no greatest
@@ -164,7 +164,7 @@ static hal_status cholesky_update(const blas_factor_run *f, int64_t j, int64_t w
         const ops_tensor right = blas_operand_part(&edge_transposed, 0, width, first, last - first);
         const ops_tensor result =
             blas_factor_part(f, next + first, last - first, next + at, columns);
-        HAL_TRY(blas_factor_multiply(f, -1, &left, &right, 1, &result));
+        HAL_TRY(blas_operand_multiply(f->lane, -1, &left, &right, 1, &result));
     }
     return HAL_OK;
 }
