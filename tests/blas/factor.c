@@ -94,10 +94,10 @@ typedef struct interface {
     int64_t (*orgqr)(int64_t m, int64_t n, int64_t k, double *a, const double *tau);
 } interface;
 
-#define NARROW(NUMBER, to, from, count)                   \
-    NUMBER *to = calloc((size_t)(count) + 1, sizeof *to); \
-    for (int64_t i_ = 0; i_ < (count); i_++) {            \
-        to[i_] = (NUMBER)from[i_];                        \
+#define NARROW(NUMBER, to, from, count)                                 \
+    NUMBER *to = calloc((count) > 0 ? (size_t)(count) : 1, sizeof *to); \
+    for (int64_t i_ = 0; i_ < (count); i_++) {                          \
+        to[i_] = (NUMBER)from[i_];                                      \
     }
 #define WIDEN(to, from, count)                 \
     for (int64_t i_ = 0; i_ < (count); i_++) { \
