@@ -6,8 +6,8 @@
 #include "lane.h"
 #include "lapack.h"
 
-/* Computes a valid call with elements. A, pivots and tau are written at the end, so that after an
- * error they are as before, unless the device is lost while the result is read.
+/* Computes a valid call with elements. A, pivots and tau are written when all of the result is on
+ * the host, so that after an error they are as before.
  * Of potrf the other triangle stays as it is. As stable as LAPACK's: the same panels, and
  * products of class accurate. Threads: the lane's. Errors: OUT_OF_MEMORY; UNSUPPORTED where a
  * matrix is not positive definite, a triangle's inverse is not finite, or the device lacks the

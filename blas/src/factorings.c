@@ -69,7 +69,7 @@ static bool device_compute(const blas_factoring *call, int64_t *info, uint64_t *
     return status == HAL_OK;
 }
 
-/* The length of memory that the call needs at most, which LAPACK leaves there. */
+/* LAPACK returns the optimal length in work[0]; the device needs no more than the minimum. */
 static void work_set(const blas_factoring *call)
 {
     if (call->type == BLAS_TYPE_d) {

@@ -30,7 +30,7 @@ static bool is_own(const void *address)
     return !dladdr(address, &its) || !dladdr(&own_address, &own) || its.dli_fbase == own.dli_fbase;
 }
 
-static void *symbol_in(void *library, const char *name)
+void *blas_host_symbol_in(void *library, const char *name)
 {
     void *found = dlsym(library, name);
     return found && !is_own(found) ? found : NULL;
@@ -39,8 +39,8 @@ static void *symbol_in(void *library, const char *name)
 /* Takes a library if it has matrix products, of either size of integers. */
 static bool host_take(void *library, bool is_next)
 {
-    void *found = symbol_in(library, "dgemm_");
-    found = found ? found : symbol_in(library, "dgemm_64_");
+    void *found = blas_host_symbol_in(library, "dgemm_");
+    found = found ? found : blas_host_symbol_in(library, "dgemm_64_");
     Dl_info info;
     if (!found || !dladdr(found, &info)) {
         return false;
@@ -101,7 +101,7 @@ static bool host_is_wide(void)
     static const int64_t length = INT64_MIN + 3, step = 1;
     static const float numbers[3] = {1, 2, 3};
     isamax_function *isamax =
-        (isamax_function *)blas_function_at(symbol_in(host.library, "isamax_"));
+        (isamax_function *)blas_function_at(blas_host_symbol_in(host.library, "isamax_"));
     return isamax && isamax(&length, numbers, &step) == 0;
 }
 
@@ -115,9 +115,9 @@ static void host_load(void)
     for (int i = 0; i < BLAS_ROUTINE_COUNT; i++) {
         char name[24];
         snprintf(name, sizeof name, "%s_", blas_routines[i].name);
-        host.narrow[i] = blas_function_at(symbol_in(host.library, name));
+        host.narrow[i] = blas_function_at(blas_host_symbol_in(host.library, name));
         snprintf(name, sizeof name, "%s_64_", blas_routines[i].name);
-        host.wide[i] = blas_function_at(symbol_in(host.library, name));
+        host.wide[i] = blas_function_at(blas_host_symbol_in(host.library, name));
         if (host.is_wide) {
             host.wide[i] = host.wide[i] ? host.wide[i] : host.narrow[i];
             host.narrow[i] = NULL;
@@ -128,7 +128,7 @@ static void host_load(void)
 void *blas_host_symbol(const char *name)
 {
     pthread_once(&host_once, host_load);
-    return *host.path ? symbol_in(host.library, name) : NULL;
+    return *host.path ? blas_host_symbol_in(host.library, name) : NULL;
 }
 
 bool blas_host_is_wide(void)

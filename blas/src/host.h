@@ -14,6 +14,10 @@ bool blas_host_has(const blas_call *call);
 /* A symbol of the host's BLAS; null: it has none, or there is no host. */
 void *blas_host_symbol(const char *name);
 
+/* A symbol of a library, or with RTLD_NEXT of the next one in the loading order, that is not this
+ * library's; null: there is none. Threads: any. */
+void *blas_host_symbol_in(void *library, const char *name);
+
 /* Whether its names without a suffix, of both interfaces, take 64-bit integers. */
 bool blas_host_is_wide(void);
 

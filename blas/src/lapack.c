@@ -15,26 +15,17 @@ static const char *const names[BLAS_FACTORING_COUNT] = {"getrf", "potrf", "geqrf
 /* What was found, by type and is_64. A library that is loaded later may have the others. */
 static _Atomic(blas_function *) functions[BLAS_FACTORING_COUNT][2][2];
 
-static void *symbol_in(void *library, const char *name)
-{
-    static const char own; /* in this library */
-    void *found = library ? dlsym(library, name) : NULL;
-    Dl_info its, mine;
-    return found && dladdr(found, &its) && dladdr(&own, &mine) && its.dli_fbase != mine.dli_fbase
-               ? found
-               : NULL;
-}
-
 /* The next in the loading order; the host's BLAS; a library that is loaded already, as by a module
  * of an interpreter. */
 static blas_function *function_search(const char *name)
 {
     static const char *const libraries[] = {"liblapack.so.3", "libopenblas.so.0",
                                             "libopenblas64.so.0", "libmkl_rt.so.2"};
-    void *found = symbol_in(RTLD_NEXT, name);
+    void *found = blas_host_symbol_in(RTLD_NEXT, name);
     found = found ? found : blas_host_symbol(name);
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries && !found; i++) {
-        found = symbol_in(dlopen(libraries[i], RTLD_NOW | RTLD_NOLOAD), name);
+        void *library = dlopen(libraries[i], RTLD_NOW | RTLD_NOLOAD);
+        found = library ? blas_host_symbol_in(library, name) : NULL;
     }
     return blas_function_at(found);
 }
@@ -58,10 +49,10 @@ blas_function *blas_lapack_find(blas_factoring_kind kind, blas_type type, bool i
     return found;
 }
 
-/* An integer that a function of the call's interface has written. */
-static int64_t integer_get(const blas_factoring *call, const void *array, int64_t index)
+/* What a function of the call's interface has written to `info`, which was 0. */
+static int64_t info_of(const blas_factoring *call, int64_t info)
 {
-    return call->is_64 ? ((const int64_t *)array)[index] : ((const int32_t *)array)[index];
+    return call->is_64 ? info : (int32_t)info;
 }
 
 int64_t blas_lapack_getrf(const blas_factoring *call, int64_t m, int64_t n, void *a, int64_t lda,
@@ -73,7 +64,7 @@ int64_t blas_lapack_getrf(const blas_factoring *call, int64_t m, int64_t n, void
     for (int64_t i = (m < n ? m : n) - 1; i >= 0 && !call->is_64; i--) {
         pivots[i] = ((const int32_t *)pivots)[i]; /* from the end on, since they grow */
     }
-    return integer_get(call, &info, 0);
+    return info_of(call, info);
 }
 
 int64_t blas_lapack_potrf(const blas_factoring *call, int64_t n, void *a, int64_t lda)
@@ -81,7 +72,7 @@ int64_t blas_lapack_potrf(const blas_factoring *call, int64_t n, void *a, int64_
     int64_t info = 0;
     ((blas_potrf_function *)blas_lapack_find(BLAS_POTRF, call->type, call->is_64))(
         &call->uplo, &n, a, &lda, &info, 1);
-    return integer_get(call, &info, 0);
+    return info_of(call, info);
 }
 
 int64_t blas_lapack_geqrf(const blas_factoring *call, int64_t m, int64_t n, void *a, int64_t lda,
@@ -90,7 +81,7 @@ int64_t blas_lapack_geqrf(const blas_factoring *call, int64_t m, int64_t n, void
     int64_t info = 0;
     ((blas_geqrf_function *)blas_lapack_find(BLAS_GEQRF, call->type, call->is_64))(
         &m, &n, a, &lda, tau, work, &work_length, &info);
-    return integer_get(call, &info, 0);
+    return info_of(call, info);
 }
 
 void blas_lapack_larft(const blas_factoring *call, int64_t m, int64_t k, const void *v, int64_t ldv,

@@ -14,8 +14,8 @@ typedef struct blas_times {
 } blas_times;
 blas_times blas_model_times(const blas_call *call);
 
-/* The same for a factorisation: the host takes as long as for products of as many operations,
- * which is less than it does. */
+/* The same for a factorisation: the host is assumed to take as long as for products of as many
+ * operations. */
 blas_times blas_model_factoring_times(const blas_factoring *call);
 
 #endif

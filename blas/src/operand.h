@@ -28,8 +28,8 @@ hal_status blas_operand_create(blas_lane *lane, blas_type type, int64_t count, i
 hal_status blas_operand_import(blas_lane *lane, const blas_matrix *matrix, uint32_t access,
                                HAL_OUT ops_tensor *tensor);
 
-/* Memory of the host for a matrix that is kept for a short time: large ones ask for huge pages,
- * since the kernel may take longer for small ones than the copy does. Null: there is none.
+/* Temporary host memory for a matrix; with huge pages if it is large, because page faults on small
+ * pages can take longer than the copy. Null: out of memory.
  * Ownership: the caller's, until free. Threads: any. */
 void *blas_memory_create(size_t bytes);
 

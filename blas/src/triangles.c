@@ -11,7 +11,7 @@ static int64_t smaller(int64_t x, int64_t y)
 
 /* ---- LU ---- */
 
-/* Exchanges rows from `row` on of some columns as `order`, an index of each, says. */
+/* Permutes the rows from `row` on of some columns by `order`, the index of each new row. */
 static hal_status rows_exchange(const blas_factor_run *f, const ops_tensor *order, int64_t row,
                                 int64_t column, int64_t columns)
 {
@@ -25,7 +25,7 @@ static hal_status rows_exchange(const blas_factor_run *f, const ops_tensor *orde
     return ops_copy(f->lane->context, &moved, &part);
 }
 
-/* The exchanges of a panel as an order of rows. False: there are none. */
+/* The row exchanges of a panel as a permutation. Returns whether a row moves. */
 static bool order_of(const int64_t *pivots, int64_t count, int64_t rows, int32_t *order)
 {
     bool has_any = false;

@@ -229,7 +229,7 @@ HAL_API ops_array *ops_array_reduce_each(ops_reduction reduction, ops_unary_func
 
 /* The matrix product of a [m, k] and b [k, n], of one type of floats or integers, each with an
  * optional batch axis in front, as ops_gemm. `precision` is a hal_gemm_precision, HAL_GEMM_EXACT of
- * F64 alone; elementwise work that follows such a product is a kernel of its own. Integers that are
+ * F64 alone; elementwise work that follows such a product is a separate kernel. Integers that are
  * cast from 8 or 16 bits to 32 are multiplied as they were.
  * A `b` of ops_array_prepare is used with the sums of its blocks where that is faster. Where the
  * result is the `a` of another product by levels, perhaps after elementwise work, its kernel also
