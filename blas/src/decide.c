@@ -1,6 +1,9 @@
 /* See decide.h. */
 #include "decide.h"
 
+#include "resident.h"
+
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,4 +29,43 @@ blas_policy blas_decide_policy(void)
 bool blas_decide_is_faster(blas_times times)
 {
     return times.device > 0 && times.device < MARGIN * times.host;
+}
+
+/* Keys of calls; a newer one takes the place of another. 0: none. */
+#define KEYS 256
+static _Atomic uint64_t keys[KEYS];
+
+static uint64_t key_mix(uint64_t key, uint64_t value)
+{
+    key = (key ^ value) * 0x9e3779b97f4a7c15u; /* of the golden ratio */
+    return key ^ key >> 32;
+}
+
+/* Of all that blas_estimate_of counts. */
+static uint64_t key_of(const blas_call *call)
+{
+    const blas_number beta = blas_call_beta(call);
+    const char letters[8] = {call->side, call->uplo,   call->transa, call->transb,
+                             call->diag, beta.re != 0, beta.im != 0, 0};
+    uint64_t key;
+    memcpy(&key, letters, sizeof key);
+    key = key_mix(key, (uint64_t)call->routine);
+    key = key_mix(key, (uint64_t)call->m);
+    key = key_mix(key, (uint64_t)call->n);
+    key = key_mix(key, (uint64_t)call->k);
+    return key_mix(key, (uint64_t)call->batch) | 1;
+}
+
+void blas_decide_remember_host(const blas_call *call)
+{
+    const uint64_t key = key_of(call);
+    if (!blas_resident_is_on()) {
+        atomic_store_explicit(&keys[key >> 32 & (KEYS - 1)], key, memory_order_relaxed);
+    }
+}
+
+bool blas_decide_is_for_host(const blas_call *call)
+{
+    const uint64_t key = key_of(call);
+    return atomic_load_explicit(&keys[key >> 32 & (KEYS - 1)], memory_order_relaxed) == key;
 }

@@ -12,4 +12,9 @@ blas_policy blas_decide_policy(void);
 /* Whether the device wins by the model's times by more than the model may err. Threads: any. */
 bool blas_decide_is_faster(blas_times times);
 
+/* Calls that the model leaves to the host are remembered by what it counts, so that those like
+ * them cost less than the model; not where operands stay, on which it depends. Threads: any. */
+void blas_decide_remember_host(const blas_call *call);
+bool blas_decide_is_for_host(const blas_call *call);
+
 #endif

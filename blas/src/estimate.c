@@ -38,6 +38,7 @@ static void add_operand(blas_estimate *made, const blas_matrix *matrix, bool is_
     const bool is_copied = matrix->structure == BLAS_GENERAL &&
                            (!is_complex || (!is_expanded && !matrix->is_transposed));
     made->upload_bytes += is_in_place ? 0 : bytes;
+    made->uploads += is_in_place ? 0 : 1;
     *(is_expanded && is_complex ? &made->expanded_bytes : &made->packed_bytes) +=
         is_copied ? 0 : bytes;
 }
@@ -72,6 +73,8 @@ blas_estimate blas_estimate_of(const blas_call *call, bool is_in_place)
     blas_estimate made = {.download_bytes = is_copied ? result : 0,
                           .packed_bytes = (is_triangle ? result : 0) + (is_scaled ? result : 0)};
     made.upload_bytes = !is_copied || (beta.re == 0 && beta.im == 0) ? 0 : result;
+    made.uploads = made.upload_bytes > 0;
+    made.downloads = made.download_bytes > 0;
     for (int which = 0; which < blas_factors_count(call); which++) {
         const blas_factors factors = blas_factors_of(call, which);
         double host = result, device = result;

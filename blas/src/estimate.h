@@ -17,8 +17,8 @@ typedef struct blas_estimate {
     double launches;       /* products */
     double host_bytes;     /* of each product's largest matrix, as the host's BLAS reads it */
     double device_bytes;   /* the same as the device does */
-    double upload_bytes;   /* written to the device */
-    double download_bytes; /* read from it */
+    double uploads, upload_bytes;     /* written to the device: how many matrices, and bytes */
+    double downloads, download_bytes; /* read from it */
     double packed_bytes;   /* written by the host while it makes operands full */
     double
         expanded_bytes; /* written by the host while it makes 2 x 2 matrices of complex numbers */

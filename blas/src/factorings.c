@@ -2,6 +2,7 @@
 #include "decide.h"
 #include "entry.h"
 #include "factor.h"
+#include "forward.h"
 #include "host.h"
 #include "resident.h"
 #include "summary.h"
@@ -99,6 +100,14 @@ static bool factoring_run(const blas_factoring *call, int64_t *info, uint64_t *m
         work_set(call);
     }
     return is_computed;
+}
+
+/* The host's function for a small call, which gets the program's own arguments; null: it takes
+ * factoring_run. */
+static inline blas_function *forward_find(blas_factoring_kind kind, blas_type type, bool is_64,
+                                          int64_t order)
+{
+    return order < LEAST_ORDER && blas_forward_is_on() ? blas_lapack_find(kind, type, is_64) : NULL;
 }
 
 /* The host's function for a call that it computes; null, with a line of text: it has none. */

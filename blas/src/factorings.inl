@@ -1,11 +1,18 @@
 /* The entry points of one size of integers: INTEGER, IS_64, ENTRY(name). Included by
  * factorings.c. */
+#define SMALLER(x, y) ((x) < (y) ? (x) : (y))
 #define FACTORING(letter, what) .kind = what, .type = BLAS_TYPE_##letter, .is_64 = IS_64
 
-/* A call that the device does not compute goes to the host's function, which gives `info`.
- * Questions for the length of memory have no A, and are not counted. */
-#define RUN_OR_HOST(letter, what, function, arguments, ...)                                       \
+/* A small call goes to the host's function at once; `order` is the lesser length of its A. Another
+ * one that the device does not compute goes there as well, which gives `info`. Questions for the
+ * length of memory have no A, and are not counted. */
+#define RUN_OR_HOST(letter, what, function, order, arguments, ...)                                \
     {                                                                                             \
+        blas_function *small = forward_find(what, BLAS_TYPE_##letter, IS_64, order);              \
+        if (small) {                                                                              \
+            ((function *)small)arguments;                                                         \
+            return;                                                                               \
+        }                                                                                         \
         const blas_factoring call = {FACTORING(letter, what), __VA_ARGS__};                       \
         const uint64_t start = blas_summary_clock();                                              \
         uint64_t moved = 0;                                                                       \
@@ -26,25 +33,27 @@
 #define LAPACK_ENTRIES(letter)                                                                    \
     BLAS_API void ENTRY(letter##getrf)(const INTEGER *m, const INTEGER *n, void *a,               \
                                        const INTEGER *lda, INTEGER *ipiv, INTEGER *info)          \
-    RUN_OR_HOST(letter, BLAS_GETRF, blas_getrf_function, (m, n, a, lda, ipiv, info), .m = *m,     \
-                .n = *n, .a = a, .lda = *lda, .pivots = ipiv)                                     \
+    RUN_OR_HOST(letter, BLAS_GETRF, blas_getrf_function, SMALLER(*m, *n),                         \
+                (m, n, a, lda, ipiv, info), .m = *m, .n = *n, .a = a, .lda = *lda,                \
+                .pivots = ipiv)                                     \
                                                                                                   \
     BLAS_API void ENTRY(letter##potrf)(const char *uplo, const INTEGER *n, void *a,               \
                                        const INTEGER *lda, INTEGER *info)                         \
-    RUN_OR_HOST(letter, BLAS_POTRF, blas_potrf_function, (uplo, n, a, lda, info, 1),              \
+    RUN_OR_HOST(letter, BLAS_POTRF, blas_potrf_function, *n, (uplo, n, a, lda, info, 1),          \
                 .uplo = blas_letter(uplo), .m = *n, .n = *n, .a = a, .lda = *lda)                 \
                                                                                                   \
     BLAS_API void ENTRY(letter##geqrf)(const INTEGER *m, const INTEGER *n, void *a,               \
                                        const INTEGER *lda, void *tau, void *work,                 \
                                        const INTEGER *lwork, INTEGER *info)                       \
-    RUN_OR_HOST(letter, BLAS_GEQRF, blas_geqrf_function, (m, n, a, lda, tau, work, lwork, info),  \
+    RUN_OR_HOST(letter, BLAS_GEQRF, blas_geqrf_function, SMALLER(*m, *n),                         \
+                (m, n, a, lda, tau, work, lwork, info),                                           \
                 .m = *m, .n = *n, .a = a, .lda = *lda, .tau = tau, .work = work,          \
                 .work_length = *lwork)                                                            \
                                                                                                   \
     BLAS_API void ENTRY(letter##orgqr)(const INTEGER *m, const INTEGER *n, const INTEGER *k,      \
                                        void *a, const INTEGER *lda, const void *tau, void *work,  \
                                        const INTEGER *lwork, INTEGER *info)                       \
-    RUN_OR_HOST(letter, BLAS_ORGQR, blas_orgqr_function,                                          \
+    RUN_OR_HOST(letter, BLAS_ORGQR, blas_orgqr_function, SMALLER(*m, *n),                         \
                 (m, n, k, a, lda, tau, work, lwork, info), .m = *m, .n = *n, .k = *k,             \
                 .a = a, .lda = *lda, .tau = (void *)(uintptr_t)tau, .work = work,                \
                 .work_length = *lwork)
@@ -55,6 +64,11 @@
                                       const INTEGER *lda, INTEGER *ipiv, void *b,                 \
                                       const INTEGER *ldb, INTEGER *info)                          \
     {                                                                                             \
+        blas_function *small = forward_find(BLAS_GESV, BLAS_TYPE_##letter, IS_64, *n);            \
+        if (small) {                                                                              \
+            ((blas_gesv_function *)small)(n, nrhs, a, lda, ipiv, b, ldb, info);                   \
+            return;                                                                               \
+        }                                                                                         \
         const blas_factoring call = {FACTORING(letter, BLAS_GETRF), .m = *n, .n = *n, .a = a,     \
                                      .lda = *lda, .pivots = ipiv};                                \
         blas_factoring whole = call;                                                              \
@@ -82,6 +96,7 @@ LAPACK_ENTRIES(d)
 GESV_ENTRY(s)
 GESV_ENTRY(d)
 
+#undef SMALLER
 #undef FACTORING
 #undef RUN_OR_HOST
 #undef LAPACK_ENTRIES

@@ -2,8 +2,11 @@
 #ifndef BLAS_SRC_FORWARD_H
 #define BLAS_SRC_FORWARD_H
 
+#include "decide.h"
 #include "invoke.h"
 #include "layout.h"
+#include "resident.h"
+#include "summary.h"
 
 #include <stdatomic.h>
 
@@ -12,9 +15,16 @@
  * below this number, which the model's larger products do not show. */
 #define BLAS_HOST_OPERATIONS 2e6
 
+/* Whether no more is wanted of small calls than results: no summary, no operands that stay on the
+ * device, no small calls on it. Threads: any. */
+static inline bool blas_forward_is_on(void)
+{
+    return blas_decide_policy() != BLAS_ALWAYS && !blas_summary_is_wanted() &&
+           !blas_resident_is_on();
+}
+
 /* The host's functions of an interface. Null before blas_run has looked for them,
- * where the host lacks one, and where more is wanted of calls than results: a summary, operands
- * that stay on the device, small calls on it. */
+ * where the host lacks one, and where small calls are not forwarded. */
 typedef enum blas_interface {
     BLAS_FORTRAN_32,
     BLAS_FORTRAN_64,

@@ -5,36 +5,16 @@
 #include "estimate.h"
 #include "host.h"
 #include "lane.h"
-#include "matrix.h"
+#include "measure.h"
 #include "shape.h"
-#include "store.h"
 
 #include <math.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <time.h>
-
-static const int64_t orders[BLAS_MODEL_POINTS] = {32, 128, 512, 1024};
-
-/* Columns of thin products, and their order otherwise. */
-static const int64_t thin_columns[BLAS_MODEL_THIN] = {4, 16};
-#define THIN_ORDER 1024
-
-/* A longer measurement ends a curve. */
-#define CURVE_SECONDS 0.05
-#define TRANSFER_BYTES (16u << 20)
-#define PACKED_ORDER 1024
-#define PACKED_BYTES ((size_t)PACKED_ORDER * PACKED_ORDER * sizeof(double))
-
-/* A measurement is repeated this often at least, then up to this time, since others may use the
- * machine: the least time counts. */
-#define MIN_TURNS 3
-#define MAX_TURNS 20
-#define TURNS_SECONDS 0.05
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_known, is_usable;
 static blas_measurements known;
+static double penalties[BLAS_KINDS][BLAS_STANDARD_TYPES]; /* factors of the device's times */
 
 /* The parent may have been measuring. */
 static void reset_in_child(void)
@@ -45,208 +25,6 @@ static void reset_in_child(void)
 __attribute__((constructor)) static void watch_forks(void)
 {
     pthread_atfork(NULL, NULL, reset_in_child);
-}
-
-/* What a measurement repeats. */
-typedef struct trial {
-    blas_lane *lane;
-    ops_tensor a, b, c; /* on the device */
-    void *memory;       /* of the host: three matrices */
-    size_t bytes;       /* of each */
-    blas_call call;
-    clockid_t clock;
-} trial;
-
-/* Nanoseconds. Where device and host are the same processors, time of these counts, all threads
- * together: others who use the machine then change nothing. */
-static double now(const trial *t)
-{
-    struct timespec time;
-    clock_gettime(t->clock, &time);
-    return 1e9 * (double)time.tv_sec + (double)time.tv_nsec;
-}
-
-static hal_status device_product(trial *t)
-{
-    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
-    options.precision = HAL_GEMM_ACCURATE;
-    HAL_TRY(ops_gemm(t->lane->context, &options, &t->a, &t->b, &t->c));
-    return hal_queue_wait(t->lane->queue, HAL_WAIT_FOREVER);
-}
-
-static hal_status host_product(trial *t)
-{
-    return blas_host_compute(&t->call) ? HAL_OK : HAL_ERROR_UNSUPPORTED;
-}
-
-static hal_status upload(trial *t)
-{
-    HAL_TRY(hal_queue_write(t->lane->queue, t->a.buffer, 0, t->memory, t->bytes));
-    return hal_queue_wait(t->lane->queue, HAL_WAIT_FOREVER);
-}
-
-static hal_status download(trial *t)
-{
-    return hal_queue_read(t->lane->queue, t->a.buffer, 0, t->bytes, t->memory);
-}
-
-/* Calls pack into memory that they allocate, whose pages the kernel may have to make. */
-static hal_status pack_matrix(trial *t, blas_type type, blas_structure structure, bool is_expanded)
-{
-    const blas_matrix matrix = {.data = t->memory,
-                                .count = 1,
-                                .type = type,
-                                .structure = structure,
-                                .rows = PACKED_ORDER,
-                                .columns = PACKED_ORDER,
-                                .leading = PACKED_ORDER};
-    void *packed = malloc(PACKED_BYTES * (is_expanded ? 2 : 1));
-    if (!packed) {
-        return HAL_ERROR_OUT_OF_MEMORY;
-    }
-    blas_matrix_pack(&matrix, (blas_number){1, 0}, is_expanded, packed);
-    free(packed);
-    return HAL_OK;
-}
-
-static hal_status pack(trial *t)
-{
-    return pack_matrix(t, BLAS_TYPE_d, BLAS_SYMMETRIC, false);
-}
-
-static hal_status expand(trial *t)
-{
-    return pack_matrix(t, BLAS_TYPE_c, BLAS_GENERAL, true);
-}
-
-static hal_status time_action(hal_status (*action)(trial *), trial *t, uint64_t *nanoseconds)
-{
-    const double start = now(t);
-    HAL_TRY(action(t));
-    const double taken = now(t) - start;
-    *nanoseconds = taken < (double)*nanoseconds ? (uint64_t)taken + 1 : *nanoseconds;
-    return HAL_OK;
-}
-
-/* The least times of two actions, which alternate; the first turn may compile. */
-static hal_status measure(hal_status (*first)(trial *), hal_status (*second)(trial *), trial *t,
-                          uint64_t *first_time, uint64_t *second_time)
-{
-    const double start = now(t);
-    *first_time = *second_time = UINT64_MAX;
-    for (int turn = 0;
-         turn < MIN_TURNS || (turn < MAX_TURNS && now(t) - start < 1e9 * TURNS_SECONDS); turn++) {
-        HAL_TRY(time_action(first, t, first_time));
-        HAL_TRY(time_action(second, t, second_time));
-    }
-    return HAL_OK;
-}
-
-/* The host's memory holds zeros, which take the same time as other numbers. */
-static hal_status trial_create(trial *t, hal_type type, int64_t order)
-{
-    const int64_t shape[2] = {order, order};
-    HAL_TRY(ops_tensor_create(t->lane->context, type, 2, shape, &t->a));
-    HAL_TRY(ops_tensor_create(t->lane->context, type, 2, shape, &t->b));
-    HAL_TRY(ops_tensor_create(t->lane->context, type, 2, shape, &t->c));
-    HAL_TRY(ops_fill(t->lane->context, 0, &t->a));
-    HAL_TRY(ops_fill(t->lane->context, 0, &t->b));
-    t->bytes = (size_t)hal_buffer_get_bytes(t->a.buffer);
-    t->memory = calloc(3, t->bytes);
-    return t->memory ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
-}
-
-static void trial_destroy(trial *t)
-{
-    ops_tensor_release(&t->a);
-    ops_tensor_release(&t->b);
-    ops_tensor_release(&t->c);
-    free(t->memory);
-    t->memory = NULL;
-}
-
-/* A square matrix times one with `columns` columns. */
-static hal_status measure_product(trial *t, bool is_double, int64_t n, int64_t columns,
-                                  uint64_t *device, uint64_t *host)
-{
-    static const double double_one = 1, double_zero;
-    static const float single_one = 1, single_zero;
-    HAL_TRY(trial_create(t, is_double ? HAL_TYPE_F64 : HAL_TYPE_F32, n));
-    t->a.shape[0] = t->c.shape[0] = columns;
-    char *memory = t->memory;
-    t->call = (blas_call){.routine = is_double ? BLAS_ROUTINE_dgemm : BLAS_ROUTINE_sgemm,
-                          .transa = 'N',
-                          .transb = 'N',
-                          .m = n,
-                          .n = columns,
-                          .k = n,
-                          .lda = n,
-                          .ldb = n,
-                          .ldc = n,
-                          .batch = 1,
-                          .alpha = is_double ? (const void *)&double_one : &single_one,
-                          .beta = is_double ? (const void *)&double_zero : &single_zero,
-                          .a = memory,
-                          .b = memory + t->bytes,
-                          .c = memory + 2 * t->bytes};
-    return measure(device_product, host_product, t, device, host);
-}
-
-/* Both curves of a type end where one takes long. */
-static hal_status measure_curves(trial *t, bool is_double, blas_measurements *made)
-{
-    for (int point = 0; point < BLAS_MODEL_POINTS; point++) {
-        const hal_status status =
-            measure_product(t, is_double, orders[point], orders[point],
-                            &made->device[is_double][point], &made->host[is_double][point]);
-        trial_destroy(t);
-        HAL_TRY(status);
-        const uint64_t device = made->device[is_double][point], host = made->host[is_double][point];
-        if ((double)(device > host ? device : host) > 1e9 * CURVE_SECONDS) {
-            break;
-        }
-    }
-    for (int i = 0; i < BLAS_MODEL_THIN; i++) {
-        const hal_status status =
-            measure_product(t, is_double, THIN_ORDER, thin_columns[i],
-                            &made->device_thin[is_double][i], &made->host_thin[is_double][i]);
-        trial_destroy(t);
-        HAL_TRY(status);
-    }
-    return HAL_OK;
-}
-
-static hal_status measure_transfers(trial *t, blas_measurements *made)
-{
-    const int64_t order = 2048; /* of f32: TRANSFER_BYTES */
-    hal_status status = trial_create(t, HAL_TYPE_F32, order);
-    if (status == HAL_OK) {
-        status = measure(upload, download, t, &made->upload, &made->download);
-    }
-    if (status == HAL_OK) {
-        status = measure(pack, expand, t, &made->pack, &made->expand);
-    }
-    trial_destroy(t);
-    return status;
-}
-
-/* A device without f64 has no times of it. */
-static hal_status measure_all(blas_measurements *made)
-{
-    trial t = {0};
-    HAL_TRY(blas_lane_acquire(&t.lane));
-    const hal_device_info *info = hal_device_get_info(ops_context_get_device(t.lane->context));
-    t.clock = info->kind == HAL_DEVICE_CPU ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
-    *made = (blas_measurements){0};
-    hal_status status = measure_transfers(&t, made);
-    if (status == HAL_OK) {
-        status = measure_curves(&t, false, made);
-    }
-    if (status == HAL_OK && measure_curves(&t, true, made) != HAL_OK) {
-        made->device[1][0] = 0;
-    }
-    blas_lane_release(t.lane, status != HAL_OK);
-    return status;
 }
 
 /* Of one type: a smaller product takes no longer than a larger one. Measured times may say so,
@@ -270,29 +48,14 @@ static void curves_order(blas_measurements *m)
     }
 }
 
-/* Under the lock. */
-static void model_load(void)
-{
-    hal_device *device = *blas_host_path() ? blas_lane_device() : NULL;
-    is_known = true;
-    if (!device) {
-        return;
-    }
-    is_usable = blas_store_read(device, &known);
-    if (!is_usable && measure_all(&known) == HAL_OK) {
-        is_usable = true;
-        blas_store_write(device, &known);
-    }
-    curves_order(&known);
-}
-
 /* A line through the logarithms of the two nearest points; below the first its time, above the last
  * its rate. */
 static double curve_at(const uint64_t curve[BLAS_MODEL_POINTS], double operations)
 {
     double x0 = 0, y0 = 0;
     for (int point = 0; point < BLAS_MODEL_POINTS && curve[point]; point++) {
-        const double n = (double)orders[point], y = (double)curve[point], x = 2 * n * n * n;
+        const double n = (double)blas_measure_orders[point], y = (double)curve[point],
+                     x = 2 * n * n * n;
         if (operations <= x) {
             return point == 0 ? y : y0 * pow(operations / x0, log(y / y0) / log(x / x0));
         }
@@ -306,7 +69,7 @@ static double curve_at(const uint64_t curve[BLAS_MODEL_POINTS], double operation
  * of the measured ones. */
 static double thin_at(const uint64_t thin[BLAS_MODEL_THIN], double columns)
 {
-    const double first = (double)thin_columns[0], last = (double)thin_columns[1];
+    const double first = (double)blas_measure_columns[0], last = (double)blas_measure_columns[1];
     const double share = columns <= first  ? 0
                          : columns >= last ? 1
                                            : log(columns / first) / log(last / first);
@@ -323,6 +86,84 @@ static double products_at(const uint64_t curve[BLAS_MODEL_POINTS], double operat
     return computed > read ? computed : read;
 }
 
+/* Some transfers of this many bytes together. */
+static double transfers_at(uint64_t least, uint64_t full, double count, double bytes)
+{
+    const double rest = full > least ? (double)(full - least) : 0;
+    return (double)least * count + rest * bytes / (double)BLAS_TRANSFER_BYTES;
+}
+
+/* What the measured products, transfers and copies say of a call. */
+static blas_times times_of(const blas_measurements *m, const blas_call *call)
+{
+    const bool is_double = blas_type_real_bytes(blas_call_type(call)) == sizeof(double);
+    const blas_estimate e = blas_estimate_of(call, blas_lane_is_in_place());
+    blas_times times;
+    const double thin =
+        (double)BLAS_THIN_ORDER * BLAS_THIN_ORDER * (is_double ? sizeof(double) : sizeof(float));
+    const double columns = (double)(call->m < call->n ? call->m : call->n);
+    const double expanded = blas_type_is_complex(blas_call_type(call)) ? 2 * columns : columns;
+    times.device =
+        products_at(m->device[is_double], e.operations, e.launches,
+                    thin_at(m->device_thin[is_double], expanded), e.device_bytes / thin) +
+        transfers_at(m->least_upload, m->upload, e.uploads, e.upload_bytes) +
+        transfers_at(m->least_download, m->download, e.downloads, e.download_bytes) +
+        (double)m->pack * e.packed_bytes / (double)BLAS_PACKED_BYTES +
+        (double)m->expand * e.expanded_bytes / (double)(2 * BLAS_PACKED_BYTES);
+    const bool is_3m =
+        call->routine == BLAS_ROUTINE_cgemm3m || call->routine == BLAS_ROUTINE_zgemm3m;
+    times.host = products_at(m->host[is_double], blas_call_operations(call) * (is_3m ? 0.75 : 1),
+                             (double)call->batch, thin_at(m->host_thin[is_double], columns),
+                             e.host_bytes / thin);
+    return times;
+}
+
+/* How many times as long as the model says the device takes for a call that was measured, next to
+ * the host. Never less than 1: one call is no reason to take others. */
+static double penalty_of(uint64_t device, uint64_t host, blas_times said)
+{
+    return device == 0 || host == 0
+               ? 1
+               : fmax(1, (double)device / (double)host * (said.host / said.device));
+}
+
+/* One call of each kind and type was measured: others of it are expected to err alike. Under the
+ * lock. */
+static void penalties_make(void)
+{
+    static char memory[1]; /* an operand that nobody has used */
+    for (int kind = 0; kind < BLAS_KINDS; kind++) {
+        for (int type = 0; type < BLAS_STANDARD_TYPES; type++) {
+            const bool is_double = blas_type_real_bytes((blas_type)type) == sizeof(double);
+            blas_call call;
+            penalties[kind][type] = 1;
+            if (known.device[is_double][0] &&
+                blas_measure_call((blas_kind)kind, (blas_type)type, memory, &call)) {
+                penalties[kind][type] =
+                    penalty_of(known.device_calls[kind][type], known.host_calls[kind][type],
+                               times_of(&known, &call));
+            }
+        }
+    }
+}
+
+/* Under the lock. */
+static void model_load(void)
+{
+    hal_device *device = *blas_host_path() ? blas_lane_device() : NULL;
+    is_known = true;
+    if (!device) {
+        return;
+    }
+    is_usable = blas_store_read(device, &known);
+    if (!is_usable && blas_measure_all(&known) == HAL_OK) {
+        is_usable = true;
+        blas_store_write(device, &known);
+    }
+    curves_order(&known);
+    penalties_make();
+}
+
 /* Null: nothing is known of the type. */
 static const blas_measurements *model_get(bool is_double)
 {
@@ -337,29 +178,13 @@ static const blas_measurements *model_get(bool is_double)
 
 blas_times blas_model_times(const blas_call *call)
 {
-    const bool is_double = blas_type_real_bytes(blas_call_type(call)) == sizeof(double);
-    const blas_measurements *m = model_get(is_double);
+    const blas_type type = blas_call_type(call);
+    const blas_measurements *m = model_get(blas_type_real_bytes(type) == sizeof(double));
     if (!m) {
         return (blas_times){0, 0};
     }
-    const blas_estimate e = blas_estimate_of(call, blas_lane_is_in_place());
-    blas_times times;
-    const double thin =
-        (double)THIN_ORDER * THIN_ORDER * (is_double ? sizeof(double) : sizeof(float));
-    const double columns = (double)(call->m < call->n ? call->m : call->n);
-    const double expanded = blas_type_is_complex(blas_call_type(call)) ? 2 * columns : columns;
-    times.device =
-        products_at(m->device[is_double], e.operations, e.launches,
-                    thin_at(m->device_thin[is_double], expanded), e.device_bytes / thin) +
-        (double)m->upload * e.upload_bytes / TRANSFER_BYTES +
-        (double)m->download * e.download_bytes / TRANSFER_BYTES +
-        (double)m->pack * e.packed_bytes / PACKED_BYTES +
-        (double)m->expand * e.expanded_bytes / (2 * PACKED_BYTES);
-    const bool is_3m =
-        call->routine == BLAS_ROUTINE_cgemm3m || call->routine == BLAS_ROUTINE_zgemm3m;
-    times.host = products_at(m->host[is_double], blas_call_operations(call) * (is_3m ? 0.75 : 1),
-                             (double)call->batch, thin_at(m->host_thin[is_double], columns),
-                             e.host_bytes / thin);
+    blas_times times = times_of(m, call);
+    times.device *= type < BLAS_STANDARD_TYPES ? penalties[blas_call_kind(call)][type] : 1;
     return times;
 }
 
@@ -375,12 +200,12 @@ blas_times blas_model_factoring_times(const blas_factoring *call)
         return (blas_times){0, 0};
     }
     const blas_factoring_estimate e = blas_factoring_estimate_of(call);
-    const double largest = 2.0 * orders[BLAS_MODEL_POINTS - 1] * orders[BLAS_MODEL_POINTS - 1] *
-                           orders[BLAS_MODEL_POINTS - 1];
+    const double order = (double)blas_measure_orders[BLAS_MODEL_POINTS - 1];
+    const double largest = 2 * order * order * order;
     const double host = curve_at(m->host[is_double], largest) / largest; /* of an operation */
     blas_times times = {.host = host * e.operations};
     times.device = products_at(m->device[is_double], e.operations, e.panels, 0, 0) +
                    host / PANEL_RATE * e.panel_operations + PANEL_NANOSECONDS * e.panels +
-                   1.5 * e.bytes * (double)(m->upload + m->download) / TRANSFER_BYTES;
+                   1.5 * e.bytes * (double)(m->upload + m->download) / (double)BLAS_TRANSFER_BYTES;
     return times;
 }

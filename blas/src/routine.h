@@ -19,6 +19,8 @@ typedef enum blas_kind {
     BLAS_TRSM
 } blas_kind;
 
+#define BLAS_KINDS (BLAS_TRSM + 1)
+
 /* Element types: the standard's letters s, d, c, z, then h for F16 and b for BF16. */
 typedef enum blas_type {
     BLAS_TYPE_s,
@@ -30,6 +32,7 @@ typedef enum blas_type {
     BLAS_TYPE_sh = BLAS_TYPE_s, /* of results and scalars, where A and B are narrower */
     BLAS_TYPE_sb = BLAS_TYPE_s
 } blas_type;
+#define BLAS_STANDARD_TYPES (BLAS_TYPE_z + 1)
 
 /* The types of A and B of routines with that prefix. */
 #define BLAS_OPERANDS_s BLAS_TYPE_s

@@ -26,7 +26,7 @@ static void forwards_fill(void)
 {
     static const char *const names[BLAS_INTERFACE_COUNT + 1] = {"%s_", "%s_64_", "cblas_%s",
                                                                 "cblas_%s_64", "cblas_%s64_"};
-    if (blas_decide_policy() == BLAS_ALWAYS || blas_summary_is_wanted() || blas_resident_is_on()) {
+    if (!blas_forward_is_on()) {
         return;
     }
     for (int i = 0; i <= BLAS_INTERFACE_COUNT; i++) {
@@ -63,7 +63,11 @@ static bool device_is_faster(const blas_call *call)
     if (!blas_host_has(call)) {
         return blas_call_operations(call) >= PLAIN_OPERATIONS;
     }
-    return blas_decide_is_faster(blas_model_times(call));
+    const bool is_faster = blas_decide_is_faster(blas_model_times(call));
+    if (!is_faster) {
+        blas_decide_remember_host(call);
+    }
+    return is_faster;
 }
 
 /* `moved` gets the bytes that were copied. */
@@ -86,6 +90,9 @@ static bool device_compute(const blas_call *call, uint64_t *moved)
  * what the library computes for itself, and no traps where they asked for these. */
 static bool device_try(const blas_call *call, uint64_t *moved)
 {
+    if (blas_decide_is_for_host(call)) {
+        return false;
+    }
     fenv_t kept;
     feholdexcept(&kept);
     const bool is_computed = device_is_faster(call) && device_compute(call, moved);

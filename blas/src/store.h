@@ -2,19 +2,22 @@
 #ifndef BLAS_SRC_STORE_H
 #define BLAS_SRC_STORE_H
 
+#include "routine.h"
+
 #include <hal/hal.h>
-#include <stdbool.h>
 
 #define BLAS_MODEL_POINTS 4
 #define BLAS_MODEL_THIN 2
 
-/* Nanoseconds of square products in f32 and f64, 0: not measured; of transfers and copies of the
- * sizes in model.c. */
+/* Nanoseconds of square products in f32 and f64, 0: not measured; of transfers of the sizes in
+ * measure.h and of a few bytes, and of copies; of one call of each kind and type. */
 typedef struct blas_measurements {
     uint64_t device[2][BLAS_MODEL_POINTS], host[2][BLAS_MODEL_POINTS];
     uint64_t device_thin[2][BLAS_MODEL_THIN]; /* of products of which one operand is long */
     uint64_t host_thin[2][BLAS_MODEL_THIN];
-    uint64_t upload, download, pack, expand;
+    uint64_t upload, download, least_upload, least_download, pack, expand;
+    uint64_t device_calls[BLAS_KINDS][BLAS_STANDARD_TYPES];
+    uint64_t host_calls[BLAS_KINDS][BLAS_STANDARD_TYPES];
 } blas_measurements;
 
 /* Reads or writes the times of a device with the host's BLAS, its threads as the environment sets

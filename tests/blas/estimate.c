@@ -44,6 +44,7 @@ int main(void)
     expect(made.expanded_bytes, 2 * a, "a complex A, expanded");
     expect(made.packed_bytes, 0, "a complex B as it is");
     expect(made.download_bytes, 0, "a result in place");
+    expect(made.uploads + made.downloads, 0, "transfers of what is in place");
     expect(made.host_bytes, c, "the largest matrix of the host, C");
     expect(made.device_bytes, c, "the largest matrix of the device, C");
     call.k = 40;
@@ -61,5 +62,7 @@ int main(void)
     made = blas_estimate_of(&call, false);
     expect(made.upload_bytes, b, "an A that stays on the device, and a B");
     expect(made.expanded_bytes, 0, "an A that stays on the device, expanded");
+    expect(made.uploads, 1, "transfers to the device");
+    expect(made.downloads, 1, "transfers from the device");
     return failures;
 }

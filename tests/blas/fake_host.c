@@ -75,6 +75,14 @@ API void cblas_dgemm(int layout, int transa, int transb, integer m, integer n, i
                          .ldc = ldc});
 }
 
+API void dpotrf_(const char *uplo, const integer *n, double *a, const integer *lda, integer *info,
+                 size_t length)
+{
+    record((fake_record){
+        .transa = *uplo, .at_m = n, .m = *n, .k = (int64_t)length, .lda = *lda, .c = a});
+    *info = 7;
+}
+
 /* Calls of these should not come. */
 API void cblas_dsyrk(void)
 {

@@ -32,6 +32,7 @@ void dgemm_batch_(const char *, const char *, const int *, const int *, const in
 void cblas_dgemm_batch(int, const int *, const int *, const int *, const int *, const int *,
                        const double *, const void *const *, const int *, const void *const *,
                        const int *, const double *, void *const *, const int *, int, const int *);
+void dpotrf_(const char *, const int *, double *, const int *, int *, size_t);
 __attribute__((visibility("default"))) void xerbla_(const char *name, const int64_t *position,
                                                     size_t length);
 
@@ -227,6 +228,20 @@ static void test_row_major_groups(void)
     }
 }
 
+/* A small factorisation reaches the host's function as it is, counted or not. */
+static void test_factorisation(void)
+{
+    const int n = 4, lda = 5;
+    for (int round = 0; round < 2; round++) {
+        int info = 0;
+        *count = 0;
+        dpotrf_("u", &n, c[0], &lda, &info, 1);
+        expect_call(0, (fake_record){.transa = 'u', .m = 4, .k = 1, .lda = 5, .c = c[0]},
+                    "a small factorisation differs");
+        expect(*count == 1 && calls[0].at_m == &n && info == 7, "a factorisation's arguments");
+    }
+}
+
 static void test_wide_host(void)
 {
     const fake_record *p = &product;
@@ -263,5 +278,6 @@ int main(int argc, char **argv)
     test_c(is_passed);
     test_groups();
     test_row_major_groups();
+    test_factorisation();
     return failures;
 }
