@@ -112,6 +112,7 @@ blas_factoring_estimate blas_factoring_estimate_of(const blas_factoring *call)
     const double m = (double)call->m, n = (double)call->n;
     const double k = call->kind == BLAS_ORGQR ? (double)call->k : m < n ? m : n;
     const double width = (double)blas_factoring_panel(call);
+    const double each = blas_type_is_complex(call->type) ? 4 : 1;
     const double panel = width * (m * k - k * k / 2); /* of a number of operations for each pair */
     blas_factoring_estimate e = {.panels = k / width + 1};
     e.bytes = m * n * (double)blas_type_bytes(call->type);
@@ -134,5 +135,7 @@ blas_factoring_estimate blas_factoring_estimate_of(const blas_factoring *call)
         e.panel_operations = panel;
         break;
     }
+    e.operations *= each;
+    e.panel_operations *= each;
     return e;
 }

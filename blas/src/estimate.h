@@ -13,13 +13,13 @@ int64_t blas_panel(int64_t order);
 #define BLAS_BLOCK 64
 
 typedef struct blas_estimate {
-    double operations;     /* real multiplications and additions of all products */
-    double launches;       /* products */
-    double host_bytes;     /* of each product's largest matrix, as the host's BLAS reads it */
-    double device_bytes;   /* the same as the device does */
+    double operations;   /* real multiplications and additions of all products */
+    double launches;     /* products */
+    double host_bytes;   /* of each product's largest matrix, as the host's BLAS reads it */
+    double device_bytes; /* the same as the device does */
     double uploads, upload_bytes;     /* written to the device: how many matrices, and bytes */
     double downloads, download_bytes; /* read from it */
-    double packed_bytes;   /* written by the host while it makes operands full */
+    double packed_bytes;              /* written by the host while it makes operands full */
     double
         expanded_bytes; /* written by the host while it makes 2 x 2 matrices of complex numbers */
 } blas_estimate;

@@ -41,7 +41,10 @@ hal_status blas_factor_compute(blas_lane *lane, const blas_factoring *call, int6
                                 .rows = call->m,
                                 .columns = call->n,
                                 .leading = call->lda};
-    blas_factor_run f = {.lane = lane, .call = call, .element = blas_type_bytes(call->type)};
+    blas_factor_run f = {.lane = lane,
+                         .call = call,
+                         .element = blas_type_bytes(call->type),
+                         .parts = blas_type_parts(call->type)};
     *info = 0;
     hal_status status = memory_create(&f);
     if (status == HAL_OK && call->kind != BLAS_ORGQR) {

@@ -10,7 +10,7 @@
 ops_tensor blas_factor_part(const blas_factor_run *f, int64_t row, int64_t rows, int64_t column,
                             int64_t columns)
 {
-    return blas_operand_part(&f->a, column, columns, row, rows);
+    return blas_operand_part(&f->a, column, columns, f->parts * row, f->parts * rows);
 }
 
 hal_status blas_factor_read(const blas_factor_run *f, int64_t row, int64_t rows, int64_t column,

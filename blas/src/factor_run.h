@@ -9,7 +9,8 @@ typedef struct blas_factor_run {
     blas_lane *lane;
     const blas_factoring *call;
     size_t element; /* bytes */
-    ops_tensor a;   /* its rows are columns of A */
+    int64_t parts;  /* reals of an element */
+    ops_tensor a;   /* its rows are columns of A, in pairs */
     ops_tensor scratch;
     char *panel;     /* of the host, column-major without gaps */
     int64_t *pivots; /* of getrf */

@@ -4,6 +4,7 @@
 #include "factor.h"
 #include "forward.h"
 #include "host.h"
+#include "matrix.h"
 #include "resident.h"
 #include "summary.h"
 
@@ -73,11 +74,7 @@ static bool device_compute(const blas_factoring *call, int64_t *info, uint64_t *
 /* LAPACK returns the optimal length in work[0]; the device needs no more than the minimum. */
 static void work_set(const blas_factoring *call)
 {
-    if (call->type == BLAS_TYPE_d) {
-        *(double *)call->work = (double)call->n;
-    } else {
-        *(float *)call->work = (float)call->n;
-    }
+    blas_number_store(call->work, call->type, 0, (blas_number){(double)call->n, 0});
 }
 
 /* Computes a call on the device if that is right, possible and faster; false: nothing was changed,
@@ -115,8 +112,8 @@ static blas_function *host_function(blas_factoring_kind kind, blas_type type, bo
 {
     blas_function *function = blas_lapack_find(kind, type, is_64);
     if (!function) {
-        fprintf(stderr, "halyard blas: %c%s: no LAPACK has it; nothing is computed\n",
-                type == BLAS_TYPE_d ? 'd' : 's', blas_lapack_name(kind));
+        fprintf(stderr, "halyard blas: %c%s: no LAPACK has it; nothing is computed\n", "sdcz"[type],
+                blas_lapack_name(kind, type));
     }
     return function;
 }

@@ -30,12 +30,12 @@
         }                                                                                         \
     }
 
-#define LAPACK_ENTRIES(letter)                                                                    \
+#define LAPACK_ENTRIES(letter, orgqr)                                                             \
     BLAS_API void ENTRY(letter##getrf)(const INTEGER *m, const INTEGER *n, void *a,               \
                                        const INTEGER *lda, INTEGER *ipiv, INTEGER *info)          \
     RUN_OR_HOST(letter, BLAS_GETRF, blas_getrf_function, SMALLER(*m, *n),                         \
                 (m, n, a, lda, ipiv, info), .m = *m, .n = *n, .a = a, .lda = *lda,                \
-                .pivots = ipiv)                                     \
+                .pivots = ipiv)                                                                   \
                                                                                                   \
     BLAS_API void ENTRY(letter##potrf)(const char *uplo, const INTEGER *n, void *a,               \
                                        const INTEGER *lda, INTEGER *info)                         \
@@ -47,7 +47,7 @@
                                        const INTEGER *lwork, INTEGER *info)                       \
     RUN_OR_HOST(letter, BLAS_GEQRF, blas_geqrf_function, SMALLER(*m, *n),                         \
                 (m, n, a, lda, tau, work, lwork, info),                                           \
-                .m = *m, .n = *n, .a = a, .lda = *lda, .tau = tau, .work = work,          \
+                .m = *m, .n = *n, .a = a, .lda = *lda, .tau = tau, .work = work,                  \
                 .work_length = *lwork)                                                            \
                                                                                                   \
     BLAS_API void ENTRY(letter##orgqr)(const INTEGER *m, const INTEGER *n, const INTEGER *k,      \
@@ -55,7 +55,7 @@
                                        const INTEGER *lwork, INTEGER *info)                       \
     RUN_OR_HOST(letter, BLAS_ORGQR, blas_orgqr_function, SMALLER(*m, *n),                         \
                 (m, n, k, a, lda, tau, work, lwork, info), .m = *m, .n = *n, .k = *k,             \
-                .a = a, .lda = *lda, .tau = (void *)(uintptr_t)tau, .work = work,                \
+                .a = a, .lda = *lda, .tau = (void *)(uintptr_t)tau, .work = work,                 \
                 .work_length = *lwork)
 
 /* getrf, where the device computes it, and the host's getrs; else the host's gesv. */
@@ -91,10 +91,14 @@
         }                                                                                         \
     }
 
-LAPACK_ENTRIES(s)
-LAPACK_ENTRIES(d)
+LAPACK_ENTRIES(s, orgqr)
+LAPACK_ENTRIES(d, orgqr)
+LAPACK_ENTRIES(c, ungqr)
+LAPACK_ENTRIES(z, ungqr)
 GESV_ENTRY(s)
 GESV_ENTRY(d)
+GESV_ENTRY(c)
+GESV_ENTRY(z)
 
 #undef SMALLER
 #undef FACTORING

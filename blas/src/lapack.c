@@ -13,7 +13,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "addresses of integers
 static const char *const names[BLAS_FACTORING_COUNT] = {"getrf", "potrf", "geqrf", "orgqr",
                                                         "larft", "getrs", "gesv"};
 /* What was found, by type and is_64. A library that is loaded later may have the others. */
-static _Atomic(blas_function *) functions[BLAS_FACTORING_COUNT][2][2];
+static _Atomic(blas_function *) functions[BLAS_FACTORING_COUNT][BLAS_STANDARD_TYPES][2];
 
 /* The next in the loading order; the host's BLAS; a library that is loaded already, as by a module
  * of an interpreter. */
@@ -30,18 +30,18 @@ static blas_function *function_search(const char *name)
     return blas_function_at(found);
 }
 
-const char *blas_lapack_name(blas_factoring_kind kind)
+const char *blas_lapack_name(blas_factoring_kind kind, blas_type type)
 {
-    return names[kind];
+    return kind == BLAS_ORGQR && blas_type_is_complex(type) ? "ungqr" : names[kind];
 }
 
 blas_function *blas_lapack_find(blas_factoring_kind kind, blas_type type, bool is_64)
 {
-    _Atomic(blas_function *) *kept = &functions[kind][type == BLAS_TYPE_d][is_64];
+    _Atomic(blas_function *) *kept = &functions[kind][type][is_64];
     blas_function *found = atomic_load_explicit(kept, memory_order_acquire);
     if (!found) {
         char name[24];
-        snprintf(name, sizeof name, "%c%s_%s", type == BLAS_TYPE_d ? 'd' : 's', names[kind],
+        snprintf(name, sizeof name, "%c%s_%s", "sdcz"[type], blas_lapack_name(kind, type),
                  is_64 ? "64_" : "");
         found = function_search(name);
         atomic_store_explicit(kept, found, memory_order_release);

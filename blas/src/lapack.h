@@ -7,19 +7,19 @@
 
 typedef enum blas_factoring_kind {
     BLAS_GETRF, /* A = P L U with partial pivoting */
-    BLAS_POTRF, /* A = L L^T or U^T U */
+    BLAS_POTRF, /* A = L L^H or U^H U */
     BLAS_GEQRF, /* A = Q R by Householder reflectors */
-    BLAS_ORGQR, /* Q of k reflectors */
-    BLAS_LARFT, /* the triangle T of I - V T V^T; the host's, as the next ones */
+    BLAS_ORGQR, /* Q of k reflectors; ungqr of complex types */
+    BLAS_LARFT, /* the triangle T of I - V T V^H; the host's, as the next ones */
     BLAS_GETRS, /* X of A X = B, from the factors */
     BLAS_GESV,  /* getrf and getrs */
     BLAS_FACTORING_COUNT
 } blas_factoring_kind;
 
-/* A call of a factorisation, column-major, of real numbers. */
+/* A call of a factorisation, column-major. */
 typedef struct blas_factoring {
     blas_factoring_kind kind;
-    blas_type type; /* s or d */
+    blas_type type; /* s, d, c or z */
     bool is_64;     /* the interface's integers have 64 bits */
     char uplo;      /* of potrf */
     int64_t m, n, k;
@@ -31,7 +31,7 @@ typedef struct blas_factoring {
 } blas_factoring;
 
 /* Without the letter of the type, such as "getrf". */
-const char *blas_lapack_name(blas_factoring_kind kind);
+const char *blas_lapack_name(blas_factoring_kind kind, blas_type type);
 
 /* The host's function of an interface; null: it has none. Threads: any. */
 blas_function *blas_lapack_find(blas_factoring_kind kind, blas_type type, bool is_64);

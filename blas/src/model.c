@@ -194,7 +194,7 @@ blas_times blas_model_times(const blas_call *call)
 
 blas_times blas_model_factoring_times(const blas_factoring *call)
 {
-    const bool is_double = call->type == BLAS_TYPE_d;
+    const bool is_double = blas_type_real_bytes(call->type) == sizeof(double);
     const blas_measurements *m = model_get(is_double);
     if (!m) {
         return (blas_times){0, 0};

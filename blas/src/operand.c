@@ -15,12 +15,6 @@ static hal_type real_type(blas_type type)
                                                           : HAL_TYPE_F32;
 }
 
-/* The reals of an element. */
-static int64_t parts(blas_type type)
-{
-    return blas_type_is_complex(type) ? 2 : 1;
-}
-
 hal_status blas_operand_multiply(blas_lane *lane, double alpha, const ops_tensor *left,
                                  const ops_tensor *right, double beta, const ops_tensor *result)
 {
@@ -45,7 +39,7 @@ ops_tensor blas_operand_part(const ops_tensor *tensor, int64_t row, int64_t rows
 hal_status blas_operand_create(blas_lane *lane, blas_type type, int64_t count, int64_t rows,
                                int64_t columns, ops_tensor *tensor)
 {
-    const int64_t shape[3] = {count, columns, rows * parts(type)};
+    const int64_t shape[3] = {count, columns, rows * blas_type_parts(type)};
     const uint32_t unused = count == 1;
     return ops_tensor_create(lane->context, real_type(type), 3 - unused, shape + unused, tensor);
 }
@@ -53,7 +47,7 @@ hal_status blas_operand_create(blas_lane *lane, blas_type type, int64_t count, i
 /* A tensor over memory where general matrices are stored as they are; the memory's elements. */
 static int64_t stored_view(const blas_matrix *stored, ops_tensor *tensor)
 {
-    const int64_t reals = parts(stored->type),
+    const int64_t reals = blas_type_parts(stored->type),
                   shape[3] = {stored->count, stored->columns, stored->rows * reals};
     const int64_t strides[3] = {stored->stride * reals, stored->leading * reals, 1};
     const uint32_t unused = stored->count == 1;

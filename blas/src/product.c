@@ -118,7 +118,7 @@ hal_status blas_product_compute(blas_lane *lane, const blas_call *call)
         return blas_solve_compute(lane, call);
     }
     product p = {.lane = lane, .m = call->m, .n = call->n};
-    p.parts = blas_type_is_complex(blas_call_type(call)) ? 2 : 1;
+    p.parts = blas_type_parts(blas_call_type(call));
     HAL_TRY(result_create(&p, call));
     hal_status status = HAL_OK;
     for (int which = 0; status == HAL_OK && which < blas_factors_count(call); which++) {

@@ -9,7 +9,7 @@
 /* A block of reflectors: the host's V and T, column-major, and their tensors. */
 typedef struct block {
     int64_t first, width, rows; /* the first reflector, how many, rows of V */
-    ops_tensor v, t;            /* {width, rows} and {width, width}: transposed, as A is */
+    ops_tensor v, t; /* {width, rows} and {width, width}: transposed, as A is, expanded */
 } block;
 
 /* Memory of the host for all blocks. */
@@ -17,17 +17,8 @@ typedef struct reflectors {
     blas_factor_run *f;
     char *v, *t, *tau, *work;
     int64_t work_length;
-    ops_tensor products, turned; /* {columns, width} of the device */
+    ops_tensor products, turned; /* {columns, width} of the device, in pairs */
 } reflectors;
-
-static void one_store(char *at, blas_type type)
-{
-    if (type == BLAS_TYPE_d) {
-        *(double *)at = 1;
-    } else {
-        *(float *)at = 1;
-    }
-}
 
 /* V of reflectors below the diagonal of `from`, with leading dimension `leading`: its ones and
  * zeros are written out. */
@@ -37,31 +28,39 @@ static void v_fill(const reflectors *r, const block *b, const char *from, int64_
     for (int64_t i = 0; i < b->width; i++) {
         char *column = r->v + (size_t)(i * b->rows) * element;
         memset(column, 0, (size_t)i * element);
-        one_store(column + (size_t)i * element, r->f->call->type);
+        blas_number_store(column, r->f->call->type, i, (blas_number){1, 0});
         memcpy(column + (size_t)(i + 1) * element, from + (size_t)(i * leading + i + 1) * element,
                (size_t)(b->rows - i - 1) * element);
     }
 }
 
-/* Writes V and T to the device, where both take the place of an earlier block. */
-static hal_status block_upload(const reflectors *r, block *b)
+/* A general matrix of the host without gaps, expanded. */
+static hal_status expanded_load(const reflectors *r, const void *data, int64_t rows,
+                                int64_t columns, ops_tensor *tensor)
 {
-    const blas_factoring *c = r->f->call;
-    ops_context *context = r->f->lane->context;
-    const size_t element = r->f->element;
-    const size_t squares = (size_t)(b->width * b->width) * element;
-    memset(r->t, 0, squares);
-    blas_lapack_larft(c, b->rows, b->width, r->v, b->rows, r->tau + (size_t)b->first * element,
-                      r->t, b->width);
-    HAL_TRY(blas_operand_create(r->f->lane, c->type, 1, b->rows, b->width, &b->v));
-    HAL_TRY(blas_operand_create(r->f->lane, c->type, 1, b->width, b->width, &b->t));
-    r->f->lane->moved_bytes += (size_t)(b->rows * b->width) * element + squares;
-    HAL_TRY(ops_tensor_write(context, &b->v, r->v, (size_t)(b->rows * b->width) * element));
-    return ops_tensor_write(context, &b->t, r->t, squares);
+    const blas_matrix matrix = {.data = data,
+                                .count = 1,
+                                .type = r->f->call->type,
+                                .rows = rows,
+                                .columns = columns,
+                                .leading = rows};
+    return blas_operand_load(r->f->lane, &matrix, (blas_number){1, 0}, BLAS_EXPANDED, false,
+                             tensor);
 }
 
-/* Columns from `column` on, times I - V T V^T, or its transpose. In tensors, whose rows are
- * columns: X = A V, Y = X T^T or X T, A -= Y V^T. */
+/* Writes V and T to the device. */
+static hal_status block_upload(const reflectors *r, block *b)
+{
+    const size_t element = r->f->element;
+    memset(r->t, 0, (size_t)(b->width * b->width) * element);
+    blas_lapack_larft(r->f->call, b->rows, b->width, r->v, b->rows,
+                      r->tau + (size_t)b->first * element, r->t, b->width);
+    HAL_TRY(expanded_load(r, r->v, b->rows, b->width, &b->v));
+    return expanded_load(r, r->t, b->width, b->width, &b->t);
+}
+
+/* I - V T V^H, or its conjugate transpose, times columns from `column` on. In tensors, whose rows
+ * are columns: X = A^T conj(V), Y = X T^T or X conj(T), A^T -= Y V^T. */
 static hal_status block_apply(const reflectors *r, const block *b, int64_t column,
                               bool is_transposed)
 {
@@ -71,14 +70,14 @@ static hal_status block_apply(const reflectors *r, const block *b, int64_t colum
         return HAL_OK;
     }
     const ops_tensor part = blas_factor_part(f, b->first, b->rows, column, columns);
-    const ops_tensor x = blas_operand_part(&r->products, 0, columns, 0, b->width);
-    const ops_tensor y = blas_operand_part(&r->turned, 0, columns, 0, b->width);
-    ops_tensor v_transposed, t = b->t;
-    HAL_TRY(ops_tensor_transpose(&b->v, 0, 1, &v_transposed));
+    const ops_tensor x = blas_operand_part(&r->products, 0, columns, 0, f->parts * b->width);
+    const ops_tensor y = blas_operand_part(&r->turned, 0, columns, 0, f->parts * b->width);
+    ops_tensor v_adjoint, t = b->t;
+    HAL_TRY(ops_tensor_transpose(&b->v, 0, 1, &v_adjoint));
     if (is_transposed) {
         HAL_TRY(ops_tensor_transpose(&b->t, 0, 1, &t));
     }
-    HAL_TRY(blas_operand_multiply(f->lane, 1, &part, &v_transposed, 0, &x));
+    HAL_TRY(blas_operand_multiply(f->lane, 1, &part, &v_adjoint, 0, &x));
     HAL_TRY(blas_operand_multiply(f->lane, 1, &x, &t, 0, &y));
     return blas_operand_multiply(f->lane, -1, &y, &b->v, 1, &part);
 }
@@ -140,7 +139,7 @@ static hal_status generate_all(const reflectors *r)
     ops_tensor diagonal = f->a;
     diagonal.rank = 1;
     diagonal.shape[0] = c->n;
-    diagonal.stride[0] = c->m + 1;
+    diagonal.stride[0] = f->parts * (c->m + 1);
     HAL_TRY(ops_fill(f->lane->context, 1, &diagonal));
     memcpy(r->tau, c->tau, (size_t)c->k * f->element);
     for (int64_t j = (c->k - 1) / step * step; j >= 0; j -= step) {

@@ -97,6 +97,12 @@ static inline bool blas_type_is_complex(blas_type type)
     return type == BLAS_TYPE_c || type == BLAS_TYPE_z;
 }
 
+/* The reals of an element. */
+static inline int64_t blas_type_parts(blas_type type)
+{
+    return blas_type_is_complex(type) ? 2 : 1;
+}
+
 /* Of the real type that an element is, or consists of. */
 static inline size_t blas_type_real_bytes(blas_type type)
 {

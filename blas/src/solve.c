@@ -154,7 +154,7 @@ static solver solver_of(blas_lane *lane, const blas_matrix *a)
     return (solver){.lane = lane,
                     .a = *a,
                     .order = a->rows,
-                    .parts = blas_type_is_complex(a->type) ? 2 : 1,
+                    .parts = blas_type_parts(a->type),
                     .is_forward = blas_matrix_is_lower(a)};
 }
 

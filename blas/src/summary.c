@@ -19,7 +19,7 @@ typedef struct routine_counts {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Of the routines, then of the factorisations by kind and type. */
-#define FACTORINGS (2 * BLAS_FACTORING_COUNT)
+#define FACTORINGS (BLAS_STANDARD_TYPES * BLAS_FACTORING_COUNT)
 static routine_counts counts[BLAS_ROUTINE_COUNT + FACTORINGS];
 static bool is_wanted;
 
@@ -73,7 +73,7 @@ void blas_summary_add(const blas_call *call, bool on_device, uint64_t moved, uin
 void blas_summary_add_factoring(const blas_factoring *call, bool on_device, uint64_t moved,
                                 uint64_t start)
 {
-    const int row = BLAS_ROUTINE_COUNT + 2 * (int)call->kind + (call->type == BLAS_TYPE_d);
+    const int row = BLAS_ROUTINE_COUNT + BLAS_STANDARD_TYPES * (int)call->kind + (int)call->type;
     count_add(&counts[row], on_device, moved, start,
               on_device ? blas_model_factoring_times(call).host : 0);
 }
@@ -84,8 +84,10 @@ static const char *row_name(int row, char text[16])
         return blas_routines[row].name;
     }
     const int factoring = row - BLAS_ROUTINE_COUNT;
-    snprintf(text, 16, "%c%s", "sd"[factoring % 2],
-             blas_lapack_name((blas_factoring_kind)(factoring / 2)));
+    const int type = factoring % BLAS_STANDARD_TYPES;
+    snprintf(
+        text, 16, "%c%s", "sdcz"[type],
+        blas_lapack_name((blas_factoring_kind)(factoring / BLAS_STANDARD_TYPES), (blas_type)type));
     return text;
 }
 

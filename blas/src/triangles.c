@@ -2,6 +2,7 @@
 #include "triangles.h"
 
 #include "estimate.h"
+#include "pairs.h"
 #include "solve.h"
 
 static int64_t smaller(int64_t x, int64_t y)
@@ -19,8 +20,10 @@ static hal_status rows_exchange(const blas_factor_run *f, const ops_tensor *orde
         return HAL_OK;
     }
     const int64_t rows = f->call->m - row;
-    const ops_tensor part = blas_factor_part(f, row, rows, column, columns);
-    const ops_tensor moved = blas_operand_part(&f->scratch, 0, columns, 0, rows);
+    const ops_tensor from = blas_factor_part(f, row, rows, column, columns);
+    const ops_tensor to = blas_operand_part(&f->scratch, 0, columns, 0, f->parts * rows);
+    const ops_tensor part = blas_pairs_view(f->call->type, &from);
+    const ops_tensor moved = blas_pairs_view(f->call->type, &to);
     HAL_TRY(ops_gather(f->lane->context, 1, &part, order, &moved));
     return ops_copy(f->lane->context, &moved, &part);
 }
@@ -81,7 +84,11 @@ static hal_status panel_update(const blas_factor_run *f, int64_t j, int64_t widt
     }
     const ops_tensor l = blas_factor_part(f, next, rows, j, width);
     const ops_tensor rest = blas_factor_part(f, next, rows, next, columns);
-    return blas_operand_multiply(f->lane, -1, &u, &l, 1, &rest);
+    ops_tensor right;
+    HAL_TRY(blas_pairs_expand(f->lane, c->type, &l, &right));
+    const hal_status status = blas_operand_multiply(f->lane, -1, &u, &right, 1, &rest);
+    ops_tensor_release(&right);
+    return status;
 }
 
 /* Whether each row is exchanged with itself or one below: of NaN some BLAS find no greatest
@@ -131,42 +138,82 @@ static void pivots_store(const blas_factor_run *f)
 
 /* ---- Cholesky ---- */
 
-/* The rest of a lower triangle's columns from `j` on, or of an upper one's rows. */
-static hal_status cholesky_update(const blas_factor_run *f, int64_t j, int64_t width)
+/* The square from `next` on minus the edge times its conjugate transpose: panels of columns, of
+ * one triangle. Rows of `edge` are columns of U, or conjugated rows of L. */
+static hal_status square_update(const blas_factor_run *f, int64_t next, const ops_tensor *edge)
 {
     const blas_factoring *c = f->call;
     const bool is_upper = c->uplo == 'U';
-    const int64_t next = j + width, rest = c->n - next, step = blas_factoring_panel(c);
-    if (rest == 0) {
+    const int64_t rest = c->n - next, step = blas_factoring_panel(c), depth = edge->shape[1];
+    ops_tensor expanded, adjoint;
+    HAL_TRY(blas_pairs_expand(f->lane, c->type, edge, &expanded));
+    hal_status status = ops_tensor_transpose(&expanded, 0, 1, &adjoint);
+    for (int64_t at = 0; at < rest && status == HAL_OK; at += step) {
+        const int64_t columns = smaller(step, rest - at);
+        const int64_t first = is_upper ? 0 : at, last = is_upper ? at + columns : rest;
+        const ops_tensor left = blas_operand_part(edge, at, columns, 0, depth);
+        const ops_tensor right =
+            blas_operand_part(&adjoint, 0, depth, f->parts * first, f->parts * (last - first));
+        const ops_tensor result =
+            blas_factor_part(f, next + first, last - first, next + at, columns);
+        status = blas_operand_multiply(f->lane, -1, &left, &right, 1, &result);
+    }
+    ops_tensor_release(&expanded);
+    return status;
+}
+
+/* The edge of U is solved in its place. */
+static hal_status upper_update(const blas_factor_run *f, const blas_matrix *triangle, int64_t j,
+                               int64_t next)
+{
+    const ops_tensor edge = blas_factor_part(f, j, next - j, next, f->call->n - next);
+    HAL_TRY(blas_solve_in_place(f->lane, triangle, &edge));
+    return square_update(f, next, &edge);
+}
+
+/* The edge of L is solved as its conjugate transpose. */
+static hal_status lower_update(const blas_factor_run *f, const blas_matrix *triangle, int64_t j,
+                               int64_t next)
+{
+    const blas_type type = f->call->type;
+    const int64_t rest = f->call->n - next;
+    const ops_tensor below = blas_factor_part(f, next, rest, j, next - j);
+    ops_tensor edge;
+    HAL_TRY(blas_operand_create(f->lane, type, 1, next - j, rest, &edge));
+    hal_status status = blas_pairs_adjoint(f->lane, type, &below, &edge);
+    if (status == HAL_OK) {
+        status = blas_solve_in_place(f->lane, triangle, &edge);
+    }
+    if (status == HAL_OK) {
+        status = blas_pairs_adjoint(f->lane, type, &edge, &below);
+    }
+    if (status == HAL_OK) {
+        status = square_update(f, next, &edge);
+    }
+    ops_tensor_release(&edge);
+    return status;
+}
+
+/* The rest of a lower triangle's columns from `j` on, or of an upper one's rows. */
+static hal_status cholesky_update(const blas_factor_run *f, int64_t j, int64_t width)
+{
+    const blas_type type = f->call->type;
+    const bool is_upper = f->call->uplo == 'U';
+    const int64_t next = j + width;
+    if (next == f->call->n) {
         return HAL_OK;
     }
     const blas_matrix triangle = {.data = f->panel,
-                                  .type = c->type,
+                                  .type = type,
                                   .structure = BLAS_TRIANGULAR,
                                   .rows = width,
                                   .columns = width,
                                   .leading = width,
                                   .count = 1,
                                   .is_upper = is_upper,
-                                  .is_transposed = is_upper};
-    /* Rows of `edge` are columns of U or rows of L. */
-    const ops_tensor below = blas_factor_part(f, next, rest, j, width);
-    ops_tensor edge = blas_factor_part(f, j, width, next, rest), edge_transposed;
-    if (!is_upper) {
-        HAL_TRY(ops_tensor_transpose(&below, 0, 1, &edge));
-    }
-    HAL_TRY(blas_solve_in_place(f->lane, &triangle, &edge));
-    HAL_TRY(ops_tensor_transpose(&edge, 0, 1, &edge_transposed));
-    for (int64_t at = 0; at < rest; at += step) {
-        const int64_t columns = smaller(step, rest - at);
-        const int64_t first = is_upper ? 0 : at, last = is_upper ? at + columns : rest;
-        const ops_tensor left = blas_operand_part(&edge, at, columns, 0, width);
-        const ops_tensor right = blas_operand_part(&edge_transposed, 0, width, first, last - first);
-        const ops_tensor result =
-            blas_factor_part(f, next + first, last - first, next + at, columns);
-        HAL_TRY(blas_operand_multiply(f->lane, -1, &left, &right, 1, &result));
-    }
-    return HAL_OK;
+                                  .is_transposed = is_upper,
+                                  .is_conjugated = is_upper && blas_type_is_complex(type)};
+    return (is_upper ? upper_update : lower_update)(f, &triangle, j, next);
 }
 
 static hal_status cholesky_compute(blas_factor_run *f)

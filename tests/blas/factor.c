@@ -1,5 +1,6 @@
 /* Factorisations by the device: residuals next to the bounds of LAPACK's users' guide, pivots, what
  * is written and what is not, matrices without a factor, and calls that go to the host. */
+#include <complex.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,21 +11,30 @@
 
 extern int64_t plain_lapack_columns;
 
-#define DECLARE(letter, NUMBER, INTEGER, end)                                                      \
+/* Real numbers have no imaginary part. */
+typedef double complex number;
+typedef float complex complex_float;
+typedef double complex complex_double;
+
+#define DECLARE(letter, orgqr, NUMBER, INTEGER, end)                                               \
     void letter##getrf_##end(const INTEGER *, const INTEGER *, NUMBER *, const INTEGER *,          \
                              INTEGER *, INTEGER *);                                                \
     void letter##potrf_##end(const char *, const INTEGER *, NUMBER *, const INTEGER *, INTEGER *); \
     void letter##geqrf_##end(const INTEGER *, const INTEGER *, NUMBER *, const INTEGER *,          \
                              NUMBER *, NUMBER *, const INTEGER *, INTEGER *);                      \
-    void letter##orgqr_##end(const INTEGER *, const INTEGER *, const INTEGER *, NUMBER *,          \
-                             const INTEGER *, const NUMBER *, NUMBER *, const INTEGER *,           \
-                             INTEGER *);                                                           \
+    void letter##orgqr##_##end(const INTEGER *, const INTEGER *, const INTEGER *, NUMBER *,        \
+                               const INTEGER *, const NUMBER *, NUMBER *, const INTEGER *,         \
+                               INTEGER *);                                                         \
     void letter##gesv_##end(const INTEGER *, const INTEGER *, NUMBER *, const INTEGER *,           \
                             INTEGER *, NUMBER *, const INTEGER *, INTEGER *);
-DECLARE(s, float, int32_t, )
-DECLARE(d, double, int32_t, )
-DECLARE(s, float, int64_t, 64_)
-DECLARE(d, double, int64_t, 64_)
+DECLARE(s, orgqr, float, int32_t, )
+DECLARE(d, orgqr, double, int32_t, )
+DECLARE(c, ungqr, complex_float, int32_t, )
+DECLARE(z, ungqr, complex_double, int32_t, )
+DECLARE(s, orgqr, float, int64_t, 64_)
+DECLARE(d, orgqr, double, int64_t, 64_)
+DECLARE(c, ungqr, complex_float, int64_t, 64_)
+DECLARE(z, ungqr, complex_double, int64_t, 64_)
 
 enum { GAP = 3 };              /* rows after those of a matrix, which nothing may write */
 static const double kept = 77; /* in them */
@@ -40,28 +50,31 @@ static double random_number(void)
     return (double)(state >> 11) * 0x1p-52 - 1;
 }
 
-/* A matrix in double, whose leading dimension is m + GAP. */
-static double *matrix(int64_t m, int64_t n)
+/* A matrix whose leading dimension is m + GAP. */
+static number *matrix(int64_t m, int64_t n, int is_complex)
 {
-    double *a = malloc((size_t)((m + GAP) * n + 1) * sizeof *a);
+    number *a = malloc((size_t)((m + GAP) * n + 1) * sizeof *a);
     for (int64_t i = 0; a && i < (m + GAP) * n; i++) {
         a[i] = i % (m + GAP) < m ? (float)random_number() : kept;
+        if (is_complex && i % (m + GAP) < m) {
+            a[i] += I * (float)random_number();
+        }
     }
     return a;
 }
 
 /* The most that the product of x (m x k) and y (k x n) differs from `want`, over its bound. */
-static double difference(int64_t m, int64_t n, int64_t k, const double *x, const double *y,
-                         const double *want, int64_t ld_want, double unit)
+static double difference(int64_t m, int64_t n, int64_t k, const number *x, const number *y,
+                         const number *want, int64_t ld_want, double unit)
 {
     double worst = 0;
     for (int64_t j = 0; j < n; j++) {
         for (int64_t i = 0; i < m; i++) {
-            double sum = 0;
+            number sum = 0;
             for (int64_t l = 0; l < k; l++) {
                 sum += x[i + l * m] * y[l + j * k];
             }
-            const double error = fabs(sum - want[i + j * ld_want]);
+            const double error = cabs(sum - want[i + j * ld_want]);
             worst = error > worst || isnan(error) ? error : worst;
         }
     }
@@ -76,7 +89,7 @@ static void expect(int is_right, const char *what, int64_t m, int64_t n, double 
     }
 }
 
-static void expect_gaps(const double *a, int64_t m, int64_t n, const char *what)
+static void expect_gaps(const number *a, int64_t m, int64_t n, const char *what)
 {
     int are_kept = 1;
     for (int64_t i = 0; i < (m + GAP) * n; i++) {
@@ -85,13 +98,15 @@ static void expect_gaps(const double *a, int64_t m, int64_t n, const char *what)
     expect(are_kept, what, m, n, 0);
 }
 
-/* The calls of one type and one size of integers on matrices in double. */
+/* The calls of one type and one size of integers on matrices in double precision. */
 typedef struct interface {
     double unit;
-    int64_t (*getrf)(int64_t m, int64_t n, double *a, int64_t *pivots);
-    int64_t (*potrf)(char uplo, int64_t n, double *a);
-    int64_t (*geqrf)(int64_t m, int64_t n, double *a, double *tau);
-    int64_t (*orgqr)(int64_t m, int64_t n, int64_t k, double *a, const double *tau);
+    int is_complex;
+    int64_t (*getrf)(int64_t m, int64_t n, number *a, int64_t *pivots);
+    int64_t (*potrf)(char uplo, int64_t n, number *a);
+    int64_t (*geqrf)(int64_t m, int64_t n, number *a, number *tau);
+    int64_t (*orgqr)(int64_t m, int64_t n, int64_t k, number *a, const number *tau);
+    int64_t (*gesv)(int64_t n, int64_t columns, number *a, number *b);
 } interface;
 
 #define NARROW(NUMBER, to, from, count)                                 \
@@ -101,73 +116,94 @@ typedef struct interface {
     }
 #define WIDEN(to, from, count)                 \
     for (int64_t i_ = 0; i_ < (count); i_++) { \
-        to[i_] = (double)from[i_];             \
+        to[i_] = from[i_];                     \
     }                                          \
     free(from);
 
-#define INTERFACE(letter, NUMBER, INTEGER, end, ulp)                                          \
-    static int64_t letter##getrf##end(int64_t m, int64_t n, double *a, int64_t *pivots)       \
-    {                                                                                         \
-        const INTEGER im = (INTEGER)m, in = (INTEGER)n, ld = (INTEGER)(m + GAP);              \
-        INTEGER info = -99, *ipiv = malloc(((size_t)m + 1) * sizeof *ipiv);                   \
-        NARROW(NUMBER, x, a, (m + GAP) * n)                                                   \
-        letter##getrf_##end(&im, &in, x, &ld, ipiv, &info);                                   \
-        WIDEN(a, x, (m + GAP) * n)                                                            \
-        for (int64_t i = 0; i < m && i < n; i++) {                                            \
-            pivots[i] = ipiv[i];                                                              \
-        }                                                                                     \
-        free(ipiv);                                                                           \
-        return info;                                                                          \
-    }                                                                                         \
-    static int64_t letter##potrf##end(char uplo, int64_t n, double *a)                        \
-    {                                                                                         \
-        const INTEGER in = (INTEGER)n, ld = (INTEGER)(n + GAP);                               \
-        INTEGER info = -99;                                                                   \
-        NARROW(NUMBER, x, a, (n + GAP) * n)                                                   \
-        letter##potrf_##end(&uplo, &in, x, &ld, &info);                                       \
-        WIDEN(a, x, (n + GAP) * n)                                                            \
-        return info;                                                                          \
-    }                                                                                         \
-    static int64_t letter##geqrf##end(int64_t m, int64_t n, double *a, double *tau)           \
-    {                                                                                         \
-        const INTEGER im = (INTEGER)m, in = (INTEGER)n, ld = (INTEGER)(m + GAP), ask = -1;    \
-        INTEGER info = -99;                                                                   \
-        NUMBER length = 0;                                                                    \
-        NARROW(NUMBER, x, a, (m + GAP) * n)                                                   \
-        NARROW(NUMBER, t, tau, n)                                                             \
-        letter##geqrf_##end(&im, &in, x, &ld, t, &length, &ask, &info);                       \
-        NUMBER *work = malloc(((size_t)length + 1) * sizeof *work);                           \
-        const INTEGER given = (INTEGER)length;                                                \
-        letter##geqrf_##end(&im, &in, x, &ld, t, work, &given, &info);                        \
-        free(work);                                                                           \
-        WIDEN(a, x, (m + GAP) * n)                                                            \
-        WIDEN(tau, t, n)                                                                      \
-        return info;                                                                          \
-    }                                                                                         \
-    static int64_t letter##orgqr##end(int64_t m, int64_t n, int64_t k, double *a,             \
-                                      const double *tau)                                      \
-    {                                                                                         \
-        const INTEGER im = (INTEGER)m, in = (INTEGER)n, ik = (INTEGER)k;                      \
-        const INTEGER ld = (INTEGER)(m + GAP), given = (INTEGER)(64 * n + 64);                \
-        INTEGER info = -99;                                                                   \
-        NARROW(NUMBER, x, a, (m + GAP) * n)                                                   \
-        NARROW(NUMBER, t, tau, k)                                                             \
-        NUMBER *work = malloc((size_t)given * sizeof *work);                                  \
-        letter##orgqr_##end(&im, &in, &ik, x, &ld, t, work, &given, &info);                   \
-        free(work);                                                                           \
-        free(t);                                                                              \
-        WIDEN(a, x, (m + GAP) * n)                                                            \
-        return info;                                                                          \
-    }                                                                                         \
-    static const interface letter##calls##end = {ulp, letter##getrf##end, letter##potrf##end, \
-                                                 letter##geqrf##end, letter##orgqr##end};
-INTERFACE(s, float, int32_t, , 0x1p-24)
-INTERFACE(d, double, int32_t, , 0x1p-53)
-INTERFACE(s, float, int64_t, 64_, 0x1p-24)
-INTERFACE(d, double, int64_t, 64_, 0x1p-53)
+#define INTERFACE(letter, orgqr, NUMBER, INTEGER, end, ulp, has_parts)                     \
+    static int64_t letter##getrf##end(int64_t m, int64_t n, number *a, int64_t *pivots)    \
+    {                                                                                      \
+        const INTEGER im = (INTEGER)m, in = (INTEGER)n, ld = (INTEGER)(m + GAP);           \
+        INTEGER info = -99, *ipiv = malloc(((size_t)m + 1) * sizeof *ipiv);                \
+        NARROW(NUMBER, x, a, (m + GAP) * n)                                                \
+        letter##getrf_##end(&im, &in, x, &ld, ipiv, &info);                                \
+        WIDEN(a, x, (m + GAP) * n)                                                         \
+        for (int64_t i = 0; i < m && i < n; i++) {                                         \
+            pivots[i] = ipiv[i];                                                           \
+        }                                                                                  \
+        free(ipiv);                                                                        \
+        return info;                                                                       \
+    }                                                                                      \
+    static int64_t letter##potrf##end(char uplo, int64_t n, number *a)                     \
+    {                                                                                      \
+        const INTEGER in = (INTEGER)n, ld = (INTEGER)(n + GAP);                            \
+        INTEGER info = -99;                                                                \
+        NARROW(NUMBER, x, a, (n + GAP) * n)                                                \
+        letter##potrf_##end(&uplo, &in, x, &ld, &info);                                    \
+        WIDEN(a, x, (n + GAP) * n)                                                         \
+        return info;                                                                       \
+    }                                                                                      \
+    static int64_t letter##geqrf##end(int64_t m, int64_t n, number *a, number *tau)        \
+    {                                                                                      \
+        const INTEGER im = (INTEGER)m, in = (INTEGER)n, ld = (INTEGER)(m + GAP), ask = -1; \
+        INTEGER info = -99;                                                                \
+        NUMBER length = 0;                                                                 \
+        NARROW(NUMBER, x, a, (m + GAP) * n)                                                \
+        NARROW(NUMBER, t, tau, n)                                                          \
+        letter##geqrf_##end(&im, &in, x, &ld, t, &length, &ask, &info);                    \
+        NUMBER *work = malloc(((size_t)creal(length) + 1) * sizeof *work);                 \
+        const INTEGER given = (INTEGER)creal(length);                                      \
+        letter##geqrf_##end(&im, &in, x, &ld, t, work, &given, &info);                     \
+        free(work);                                                                        \
+        WIDEN(a, x, (m + GAP) * n)                                                         \
+        WIDEN(tau, t, n)                                                                   \
+        return info;                                                                       \
+    }                                                                                      \
+    static int64_t letter##generate##end(int64_t m, int64_t n, int64_t k, number *a,       \
+                                         const number *tau)                                \
+    {                                                                                      \
+        const INTEGER im = (INTEGER)m, in = (INTEGER)n, ik = (INTEGER)k;                   \
+        const INTEGER ld = (INTEGER)(m + GAP), given = (INTEGER)(64 * n + 64);             \
+        INTEGER info = -99;                                                                \
+        NARROW(NUMBER, x, a, (m + GAP) * n)                                                \
+        NARROW(NUMBER, t, tau, k)                                                          \
+        NUMBER *work = malloc((size_t)given * sizeof *work);                               \
+        letter##orgqr##_##end(&im, &in, &ik, x, &ld, t, work, &given, &info);              \
+        free(work);                                                                        \
+        free(t);                                                                           \
+        WIDEN(a, x, (m + GAP) * n)                                                         \
+        return info;                                                                       \
+    }                                                                                      \
+    static int64_t letter##gesv##end(int64_t n, int64_t columns, number *a, number *b)     \
+    {                                                                                      \
+        const INTEGER in = (INTEGER)n, count = (INTEGER)columns, ld = (INTEGER)(n + GAP);  \
+        INTEGER info = -99, *ipiv = malloc(((size_t)n + 1) * sizeof *ipiv);                \
+        NARROW(NUMBER, x, a, (n + GAP) * n)                                                \
+        NARROW(NUMBER, y, b, n *columns)                                                   \
+        letter##gesv_##end(&in, &count, x, &ld, ipiv, y, &in, &info);                      \
+        WIDEN(a, x, (n + GAP) * n)                                                         \
+        WIDEN(b, y, n *columns)                                                            \
+        free(ipiv);                                                                        \
+        return info;                                                                       \
+    }                                                                                      \
+    static const interface letter##calls##end = {ulp,                                      \
+                                                 has_parts,                                \
+                                                 letter##getrf##end,                       \
+                                                 letter##potrf##end,                       \
+                                                 letter##geqrf##end,                       \
+                                                 letter##generate##end,                    \
+                                                 letter##gesv##end};
+INTERFACE(s, orgqr, float, int32_t, , 0x1p-24, 0)
+INTERFACE(d, orgqr, double, int32_t, , 0x1p-53, 0)
+INTERFACE(c, ungqr, complex_float, int32_t, , 0x1p-24, 1)
+INTERFACE(z, ungqr, complex_double, int32_t, , 0x1p-53, 1)
+INTERFACE(s, orgqr, float, int64_t, 64_, 0x1p-24, 0)
+INTERFACE(d, orgqr, double, int64_t, 64_, 0x1p-53, 0)
+INTERFACE(c, ungqr, complex_float, int64_t, 64_, 0x1p-24, 1)
+INTERFACE(z, ungqr, complex_double, int64_t, 64_, 0x1p-53, 1)
 
 /* The lower trapezoid (m x k, with ones on the diagonal if is_unit) and the upper one (k x n). */
-static void split(const double *a, int64_t m, int64_t n, int is_unit, double *lower, double *upper)
+static void split(const number *a, int64_t m, int64_t n, int is_unit, number *lower, number *upper)
 {
     const int64_t k = m < n ? m : n;
     for (int64_t i = 0; i < m * k; i++) {
@@ -182,23 +218,23 @@ static void split(const double *a, int64_t m, int64_t n, int is_unit, double *lo
     }
 }
 
-static double *new_numbers(int64_t count)
+static number *new_numbers(int64_t count)
 {
-    return calloc((size_t)count + 1, sizeof(double));
+    return calloc((size_t)count + 1, sizeof(number));
 }
 
 static void check_lu(const interface *f, int64_t m, int64_t n)
 {
     const int64_t k = m < n ? m : n;
-    double *a = matrix(m, n), *want = new_numbers((m + GAP) * n);
-    double *lower = new_numbers(m * k), *upper = new_numbers(k * n);
+    number *a = matrix(m, n, f->is_complex), *want = new_numbers((m + GAP) * n);
+    number *lower = new_numbers(m * k), *upper = new_numbers(k * n);
     int64_t *pivots = calloc((size_t)m, sizeof *pivots);
     memcpy(want, a, (size_t)((m + GAP) * n) * sizeof *a);
     const int64_t info = f->getrf(m, n, a, pivots);
     for (int64_t i = 0; i < k; i++) {
         for (int64_t j = 0; j < n; j++) {
-            double *x = &want[i + j * (m + GAP)], *y = &want[pivots[i] - 1 + j * (m + GAP)];
-            const double swapped = *x;
+            number *x = &want[i + j * (m + GAP)], *y = &want[pivots[i] - 1 + j * (m + GAP)];
+            const number swapped = *x;
             *x = *y;
             *y = swapped;
         }
@@ -216,13 +252,15 @@ static void check_lu(const interface *f, int64_t m, int64_t n)
 
 static void check_cholesky(const interface *f, int64_t n, char uplo)
 {
-    double *a = matrix(n, n), *before = new_numbers((n + GAP) * n), *want = new_numbers(n * n);
-    double *x = new_numbers(n * n), *y = new_numbers(n * n);
+    number *a = matrix(n, n, f->is_complex), *before = new_numbers((n + GAP) * n),
+           *want = new_numbers(n * n);
+    number *x = new_numbers(n * n), *y = new_numbers(n * n);
     memcpy(before, a, (size_t)((n + GAP) * n) * sizeof *a);
-    for (int64_t j = 0; j < n; j++) { /* symmetric, with a dominant diagonal */
+    for (int64_t j = 0; j < n; j++) { /* Hermitian, with a dominant diagonal */
         for (int64_t i = 0; i < n; i++) {
             const int64_t low = i > j ? i : j, high = i > j ? j : i;
-            want[i + j * n] = i == j ? (double)(2 * n) : before[low + high * (n + GAP)];
+            const number element = before[low + high * (n + GAP)];
+            want[i + j * n] = i == j ? (double)(2 * n) : i > j ? element : conj(element);
             a[i + j * (n + GAP)] = (i >= j) == (uplo == 'L') || i == j ? want[i + j * n] : 5;
         }
     }
@@ -231,9 +269,10 @@ static void check_cholesky(const interface *f, int64_t n, char uplo)
     for (int64_t i = 0; i < n * n; i++) {
         const int64_t row = i % n, column = i / n;
         const int64_t low = row > column ? row : column, high = row > column ? column : row;
-        const double factor = uplo == 'L' ? a[low + high * (n + GAP)] : a[high + low * (n + GAP)];
-        x[i] = row >= column ? factor : 0;
-        y[i] = row <= column ? factor : 0;
+        const number factor = uplo == 'L' ? a[low + high * (n + GAP)] : a[high + low * (n + GAP)];
+        const int is_stored = uplo == 'L' ? row >= column : row <= column;
+        x[i] = row >= column ? (is_stored ? factor : conj(factor)) : 0;
+        y[i] = row <= column ? (is_stored ? factor : conj(factor)) : 0;
         const int is_other = uplo == 'L' ? row < column : row > column;
         expect(!is_other || a[row + column * (n + GAP)] == before[row + column * (n + GAP)],
                "potrf writes the other triangle", row, column, 0);
@@ -251,10 +290,11 @@ static void check_cholesky(const interface *f, int64_t n, char uplo)
 static void check_qr(const interface *f, int64_t m, int64_t n)
 {
     const int64_t k = m < n ? m : n;
-    double *a = matrix(m, n), *want = new_numbers((m + GAP) * n), *tau = new_numbers(n);
-    double *lower = new_numbers(m * k), *upper = new_numbers(k * n),
+    number *a = matrix(m, n, f->is_complex), *want = new_numbers((m + GAP) * n),
+           *tau = new_numbers(n);
+    number *lower = new_numbers(m * k), *upper = new_numbers(k * n),
            *q = new_numbers((m + GAP) * k);
-    double *packed = new_numbers(m * k), *turned = new_numbers(m * k), *one = new_numbers(k * k);
+    number *packed = new_numbers(m * k), *turned = new_numbers(m * k), *one = new_numbers(k * k);
     memcpy(want, a, (size_t)((m + GAP) * n) * sizeof *a);
     const int64_t info = f->geqrf(m, n, a, tau);
     split(a, m, n, 1, lower, upper);
@@ -262,7 +302,7 @@ static void check_qr(const interface *f, int64_t m, int64_t n)
     const int64_t more = f->orgqr(m, k, k, q, tau);
     for (int64_t i = 0; i < m * k; i++) {
         packed[i] = q[i % m + i / m * (m + GAP)];
-        turned[i / m + i % m * k] = packed[i];
+        turned[i / m + i % m * k] = conj(packed[i]);
         one[i < k ? i * (k + 1) : 0] = 1;
     }
     const double figure = difference(m, n, k, packed, upper, want, m + GAP, f->unit);
@@ -285,13 +325,13 @@ static void check_qr(const interface *f, int64_t m, int64_t n)
 /* Fewer columns than reflectors' rows, and fewer reflectors than columns. */
 static void check_few_reflectors(const interface *f, int64_t m, int64_t n, int64_t k)
 {
-    double *a = matrix(m, n), *tau = new_numbers(n), *one = new_numbers(n * n);
-    double *packed = new_numbers(m * n), *turned = new_numbers(m * n);
+    number *a = matrix(m, n, f->is_complex), *tau = new_numbers(n), *one = new_numbers(n * n);
+    number *packed = new_numbers(m * n), *turned = new_numbers(m * n);
     f->geqrf(m, n, a, tau);
     const int64_t info = f->orgqr(m, n, k, a, tau);
     for (int64_t i = 0; i < m * n; i++) {
         packed[i] = a[i % m + i / m * (m + GAP)];
-        turned[i / m + i % m * n] = packed[i];
+        turned[i / m + i % m * n] = conj(packed[i]);
         one[i < n ? i * (n + 1) : 0] = 1;
     }
     const double unit = difference(n, n, m, turned, packed, one, n, f->unit);
@@ -307,7 +347,7 @@ static void check_few_reflectors(const interface *f, int64_t m, int64_t n, int64
  * on. */
 static void check_without_factor(const interface *f, int64_t n, int64_t at)
 {
-    double *a = matrix(n, n);
+    number *a = matrix(n, n, f->is_complex);
     int64_t *pivots = calloc((size_t)n, sizeof *pivots);
     for (int64_t i = 0; i < n; i++) {
         a[i + at * (n + GAP)] = 0;
@@ -325,35 +365,36 @@ static void check_without_factor(const interface *f, int64_t n, int64_t at)
     free(pivots);
 }
 
-/* x = 1, 2, 3, ... of a system in double, two right sides. */
-static void check_system(int32_t n)
+/* x = 1, 2, 3, ... of a system, two right sides. */
+static void check_system(const interface *f, int64_t n)
 {
-    double *a = matrix(n, n), *b = new_numbers(2 * n);
-    int32_t *pivots = calloc((size_t)n, sizeof *pivots), info = -99;
-    const int32_t two = 2, ld = n + GAP;
+    number *a = matrix(n, n, f->is_complex), *b = new_numbers(2 * n);
     double worst = 0;
+    for (int64_t i = 0; i < n; i++) {
+        a[i * (n + GAP + 1)] += (double)n; /* well conditioned */
+    }
     for (int64_t i = 0; i < 2 * n; i++) {
         for (int64_t j = 0; j < n; j++) {
-            b[i] += a[i % n + j * ld] * (double)((j + 1) * (i < n ? 1 : -1));
+            b[i] += a[i % n + j * (n + GAP)] * (double)((j + 1) * (i < n ? 1 : -1));
         }
     }
-    dgesv_(&n, &two, a, &ld, pivots, b, &n, &info);
+    const int64_t info = f->gesv(n, 2, a, b);
     for (int64_t i = 0; i < 2 * n; i++) {
-        const double error = fabs(fabs(b[i]) - (double)(i % n + 1));
+        const double error = cabs(b[i] - (double)((i % n + 1) * (i < n ? 1 : -1)));
         worst = error > worst || isnan(error) ? error : worst;
     }
-    expect(info == 0 && worst < 1e-6, "dgesv", n, n, worst);
+    worst /= f->unit * (double)(n * n);
+    expect(info == 0 && worst < 8, "gesv", n, n, worst);
     free(a);
     free(b);
-    free(pivots);
 }
 
 /* Calls of two panels, in a process of its own, since HAL_FAULT is read when the library begins:
  * the right results or nothing is written, which the host's LAPACK needs. */
-static void check_with_fault(const char *program, const char *kind, int number)
+static void check_with_fault(const char *program, const char *kind, int call)
 {
     char fault[32];
-    snprintf(fault, sizeof fault, "%s:%d", kind, number);
+    snprintf(fault, sizeof fault, "%s:%d", kind, call);
     const pid_t child = fork();
     if (child == 0) {
         setenv("HAL_LAYERS", "fault", 1);
@@ -373,16 +414,16 @@ static void check_faults(const char *program)
 {
     static const char *const kinds[] = {"allocation", "submit", "wait", "lost"};
     for (int i = 0; i < 4; i++) {
-        for (int number = 1; number < 64; number += number < 16 ? 1 : 5) {
-            check_with_fault(program, kinds[i], number);
+        for (int call = 1; call < 64; call += call < 16 ? 1 : 5) {
+            check_with_fault(program, kinds[i], call);
         }
     }
 }
 
 static void check_panels(void)
 {
-    check_cholesky(&dcalls, 270, 'L');
-    check_lu(&dcalls, 270, 266);
+    check_cholesky(&zcalls, 270, 'L');
+    check_lu(&zcalls, 270, 266);
     check_qr(&dcalls, 140, 136);
 }
 
@@ -390,7 +431,8 @@ static void check_all(int types)
 {
     static const int64_t shapes[][2] = {{1, 1},     {5, 3},     {3, 5},    {256, 256},
                                         {300, 129}, {129, 300}, {290, 270}};
-    const interface *all[4] = {&scalls, &dcalls, &scalls64_, &dcalls64_};
+    const interface *all[8] = {&scalls,    &dcalls,    &ccalls,    &zcalls,
+                               &scalls64_, &dcalls64_, &ccalls64_, &zcalls64_};
     for (int i = 0; i < types; i++) {
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
             check_lu(all[i], shapes[s][0], shapes[s][1]);
@@ -401,16 +443,16 @@ static void check_all(int types)
         check_few_reflectors(all[i], 200, 150, 130);
     }
     expect(plain_lapack_columns == 256, "panels of 256 columns", 0, plain_lapack_columns, 0);
-    check_system(280);
     for (int i = 0; i < types; i++) {
+        check_system(all[i], 280);
         check_without_factor(all[i], 280, 270);
     }
 }
 
-/* Without arguments: all interfaces; 2: those with 32-bit integers. */
+/* Without arguments: all interfaces; 4: those with 32-bit integers. */
 int main(int count, char **arguments)
 {
-    const char *what = count > 1 ? arguments[1] : "4";
+    const char *what = count > 1 ? arguments[1] : "8";
     if (strcmp(what, "faults") == 0) {
         check_faults(arguments[0]);
     } else if (strcmp(what, "panels") == 0) {

@@ -1,5 +1,7 @@
 /* A LAPACK of plain loops in double precision, which the library finds behind itself: getrf, potrf,
- * geqrf, orgqr and larft of s and d, with integers of 32 and 64 bits. */
+ * geqrf, orgqr and larft of s, d, c and z, with integers of 32 and 64 bits. Real numbers are
+ * complex ones without an imaginary part. */
+#include <complex.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,20 +10,30 @@
 
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
+typedef double complex number;
+typedef float complex complex_float;
+typedef double complex complex_double;
+
 /* The most columns of a matrix that the library has passed to getrf, potrf or geqrf. */
 int64_t plain_lapack_columns;
 
-static int64_t getrf(int64_t m, int64_t n, double *a, int64_t *pivots)
+/* As izamax has it. */
+static double size(number x)
+{
+    return fabs(creal(x)) + fabs(cimag(x));
+}
+
+static int64_t getrf(int64_t m, int64_t n, number *a, int64_t *pivots)
 {
     int64_t info = 0;
     for (int64_t j = 0; j < m && j < n; j++) {
         int64_t best = j;
         for (int64_t i = j + 1; i < m; i++) {
-            best = fabs(a[i + j * m]) > fabs(a[best + j * m]) ? i : best;
+            best = size(a[i + j * m]) > size(a[best + j * m]) ? i : best;
         }
         pivots[j] = best + 1;
         for (int64_t k = 0; k < n; k++) {
-            const double kept = a[j + k * m];
+            const number kept = a[j + k * m];
             a[j + k * m] = a[best + k * m];
             a[best + k * m] = kept;
         }
@@ -37,31 +49,33 @@ static int64_t getrf(int64_t m, int64_t n, double *a, int64_t *pivots)
 }
 
 /* The lower triangle; of an upper one rows and columns change places. */
-static int64_t potrf(int64_t n, double *a, int is_upper)
+static int64_t potrf(int64_t n, number *a, int is_upper)
 {
     const int64_t down = is_upper ? n : 1, right = is_upper ? 1 : n;
     for (int64_t j = 0; j < n; j++) {
         for (int64_t i = j; i < n; i++) {
             for (int64_t k = 0; k < j; k++) {
-                a[i * down + j * right] -= a[i * down + k * right] * a[j * down + k * right];
+                a[i * down + j * right] -=
+                    is_upper ? conj(a[j * down + k * right]) * a[i * down + k * right]
+                             : a[i * down + k * right] * conj(a[j * down + k * right]);
             }
-            if (i == j && !(a[j * down + j * right] > 0)) {
+            if (i == j && !(creal(a[j * down + j * right]) > 0)) {
                 return j + 1;
             }
-            a[i * down + j * right] = i == j ? sqrt(a[j * down + j * right])
+            a[i * down + j * right] = i == j ? sqrt(creal(a[j * down + j * right]))
                                              : a[i * down + j * right] / a[j * down + j * right];
         }
     }
     return 0;
 }
 
-/* Columns from `column` on, times I - tau v v^T for v = (1, a[j + 1 .. m, j]). */
-static void reflect(int64_t m, int64_t n, double *a, int64_t j, double tau, int64_t column)
+/* Columns from `column` on, times I - tau v v^H for v = (1, a[j + 1 .. m, j]). */
+static void reflect(int64_t m, int64_t n, number *a, int64_t j, number tau, int64_t column)
 {
     for (int64_t k = column; k < n; k++) {
-        double sum = a[j + k * m];
+        number sum = a[j + k * m];
         for (int64_t i = j + 1; i < m; i++) {
-            sum += a[i + j * m] * a[i + k * m];
+            sum += conj(a[i + j * m]) * a[i + k * m];
         }
         a[j + k * m] -= tau * sum;
         for (int64_t i = j + 1; i < m; i++) {
@@ -70,53 +84,55 @@ static void reflect(int64_t m, int64_t n, double *a, int64_t j, double tau, int6
     }
 }
 
-static void geqrf(int64_t m, int64_t n, double *a, double *tau)
+/* R has a real diagonal. */
+static void geqrf(int64_t m, int64_t n, number *a, number *tau)
 {
     for (int64_t j = 0; j < m && j < n; j++) {
         double below = 0;
         for (int64_t i = j + 1; i < m; i++) {
-            below += a[i + j * m] * a[i + j * m];
+            below += creal(a[i + j * m] * conj(a[i + j * m]));
         }
         tau[j] = 0;
-        if (below > 0) {
-            const double first = a[j + j * m], size = sqrt(first * first + below);
-            const double beta = first > 0 ? -size : size;
+        const number first = a[j + j * m];
+        if (below > 0 || cimag(first) != 0) {
+            const double length = sqrt(creal(first * conj(first)) + below);
+            const double beta = creal(first) > 0 ? -length : length;
             tau[j] = (beta - first) / beta;
             for (int64_t i = j + 1; i < m; i++) {
                 a[i + j * m] /= first - beta;
             }
             a[j + j * m] = beta;
-            reflect(m, n, a, j, tau[j], j + 1);
+            reflect(m, n, a, j, conj(tau[j]), j + 1);
         }
     }
 }
 
-static void orgqr(int64_t m, int64_t n, int64_t k, double *a, const double *tau)
+static void generate(int64_t m, int64_t n, int64_t k, number *a, const number *tau)
 {
     for (int64_t j = n - 1; j >= 0; j--) {
         if (j < k) {
             reflect(m, n, a, j, tau[j], j + 1);
         }
         for (int64_t i = 0; i < m; i++) {
-            const double v = i > j && j < k ? a[i + j * m] : i == j;
+            const number v = i > j && j < k ? a[i + j * m] : i == j;
             a[i + j * m] = j < k ? (i < j ? 0 : i == j ? 1 - tau[j] : -tau[j] * v) : i == j;
         }
     }
 }
 
-/* T of I - V T V^T; rows of v are m, its diagonal of ones is not read. */
-static void larft(int64_t m, int64_t k, const double *v, const double *tau, double *t)
+/* T of I - V T V^H; rows of v are m, its diagonal of ones is not read. */
+static void larft(int64_t m, int64_t k, const number *v, const number *tau, number *t)
 {
     for (int64_t i = 0; i < k; i++) {
         for (int64_t j = 0; j < i; j++) {
-            double sum = v[i + j * m];
+            number sum = conj(v[i + j * m]);
             for (int64_t row = i + 1; row < m; row++) {
-                sum += v[row + j * m] * v[row + i * m];
+                sum += conj(v[row + j * m]) * v[row + i * m];
             }
             t[j + i * k] = -tau[i] * sum;
         }
         for (int64_t j = 0; j < i; j++) {
-            double sum = 0;
+            number sum = 0;
             for (int64_t l = j; l < i; l++) {
                 sum += t[j + l * k] * t[l + i * k];
             }
@@ -126,9 +142,9 @@ static void larft(int64_t m, int64_t k, const double *v, const double *tau, doub
     }
 }
 
-static double *new_numbers(int64_t count)
+static number *new_numbers(int64_t count)
 {
-    double *numbers = calloc((size_t)count + 1, sizeof *numbers);
+    number *numbers = calloc((size_t)count + 1, sizeof *numbers);
     if (!numbers) {
         abort();
     }
@@ -137,16 +153,16 @@ static double *new_numbers(int64_t count)
 
 /* Elements to double and back. */
 #define CONVERT(NUMBER)                                                                       \
-    static double *taken_##NUMBER(int64_t m, int64_t n, const NUMBER *a, int64_t lda)         \
+    static number *taken_##NUMBER(int64_t m, int64_t n, const NUMBER *a, int64_t lda)         \
     {                                                                                         \
-        double *numbers = new_numbers(m * n);                                                 \
+        number *numbers = new_numbers(m * n);                                                 \
         plain_lapack_columns = n > plain_lapack_columns ? n : plain_lapack_columns;           \
         for (int64_t i = 0; i < m * n; i++) {                                                 \
             numbers[i] = a[i % m + i / m * lda];                                              \
         }                                                                                     \
         return numbers;                                                                       \
     }                                                                                         \
-    static void given_##NUMBER(int64_t m, int64_t n, double *numbers, NUMBER *a, int64_t lda) \
+    static void given_##NUMBER(int64_t m, int64_t n, number *numbers, NUMBER *a, int64_t lda) \
     {                                                                                         \
         for (int64_t i = 0; i < m * n; i++) {                                                 \
             a[i % m + i / m * lda] = (NUMBER)numbers[i];                                      \
@@ -155,12 +171,14 @@ static double *new_numbers(int64_t count)
     }
 CONVERT(float)
 CONVERT(double)
+CONVERT(complex_float)
+CONVERT(complex_double)
 
-#define LAPACK(letter, NUMBER, INTEGER, end)                                                    \
+#define LAPACK(letter, orgqr, NUMBER, INTEGER, end)                                             \
     void letter##getrf_##end(const INTEGER *m, const INTEGER *n, NUMBER *a, const INTEGER *lda, \
                              INTEGER *ipiv, INTEGER *info)                                      \
     {                                                                                           \
-        double *numbers = taken_##NUMBER(*m, *n, a, *lda);                                      \
+        number *numbers = taken_##NUMBER(*m, *n, a, *lda);                                      \
         int64_t *pivots = malloc(((size_t)*m + 1) * sizeof *pivots);                            \
         *info = (INTEGER)getrf(*m, *n, numbers, pivots);                                        \
         for (INTEGER i = 0; i < *m && i < *n; i++) {                                            \
@@ -176,7 +194,7 @@ CONVERT(double)
             *info = -2;                                                                         \
             return;                                                                             \
         }                                                                                       \
-        double *numbers = taken_##NUMBER(*n, *n, a, *lda);                                      \
+        number *numbers = taken_##NUMBER(*n, *n, a, *lda);                                      \
         *info = (INTEGER)potrf(*n, numbers, *uplo == 'U' || *uplo == 'u');                      \
         given_##NUMBER(*n, *n, numbers, a, *lda);                                               \
     }                                                                                           \
@@ -188,23 +206,23 @@ CONVERT(double)
             *work = (NUMBER)*n;                                                                 \
             return;                                                                             \
         }                                                                                       \
-        double *numbers = taken_##NUMBER(*m, *n, a, *lda), *factors = new_numbers(*n);          \
+        number *numbers = taken_##NUMBER(*m, *n, a, *lda), *factors = new_numbers(*n);          \
         geqrf(*m, *n, numbers, factors);                                                        \
         given_##NUMBER(*m, *n, numbers, a, *lda);                                               \
         given_##NUMBER(*m < *n ? *m : *n, 1, factors, tau, 1);                                  \
     }                                                                                           \
-    void letter##orgqr_##end(const INTEGER *m, const INTEGER *n, const INTEGER *k, NUMBER *a,   \
-                             const INTEGER *lda, const NUMBER *tau, NUMBER *work,               \
-                             const INTEGER *lwork, INTEGER *info)                               \
+    void letter##orgqr##_##end(const INTEGER *m, const INTEGER *n, const INTEGER *k, NUMBER *a, \
+                               const INTEGER *lda, const NUMBER *tau, NUMBER *work,             \
+                               const INTEGER *lwork, INTEGER *info)                             \
     {                                                                                           \
         *info = 0;                                                                              \
         if (*lwork == -1) {                                                                     \
             *work = (NUMBER)*n;                                                                 \
             return;                                                                             \
         }                                                                                       \
-        double *numbers = taken_##NUMBER(*m, *n, a, *lda),                                      \
+        number *numbers = taken_##NUMBER(*m, *n, a, *lda),                                      \
                *factors = taken_##NUMBER(*k, 1, tau, 1);                                        \
-        orgqr(*m, *n, *k, numbers, factors);                                                    \
+        generate(*m, *n, *k, numbers, factors);                                                 \
         free(factors);                                                                          \
         given_##NUMBER(*m, *n, numbers, a, *lda);                                               \
     }                                                                                           \
@@ -212,9 +230,9 @@ CONVERT(double)
                              const INTEGER *k, const NUMBER *v, const INTEGER *ldv,             \
                              const NUMBER *tau, NUMBER *t, const INTEGER *ldt)                  \
     {                                                                                           \
-        double *numbers = taken_##NUMBER(*m, *k, v, *ldv),                                      \
+        number *numbers = taken_##NUMBER(*m, *k, v, *ldv),                                      \
                *factors = taken_##NUMBER(*k, 1, tau, 1);                                        \
-        double *triangle = new_numbers((int64_t)*k * *k);                                       \
+        number *triangle = new_numbers((int64_t)*k * *k);                                       \
         if (*direct == 'F' && *storev == 'C') {                                                 \
             larft(*m, *k, numbers, factors, triangle);                                          \
         }                                                                                       \
@@ -224,12 +242,12 @@ CONVERT(double)
     }
 
 /* L U X = P B; gesv is not here, so that a call of it that no device computes fails. */
-static void getrs(int64_t n, int64_t columns, const double *a, const int64_t *pivots, double *b)
+static void getrs(int64_t n, int64_t columns, const number *a, const int64_t *pivots, number *b)
 {
     for (int64_t k = 0; k < columns; k++) {
-        double *x = b + k * n;
+        number *x = b + k * n;
         for (int64_t i = 0; i < n; i++) {
-            const double kept = x[i];
+            const number kept = x[i];
             x[i] = x[pivots[i] - 1];
             x[pivots[i] - 1] = kept;
         }
@@ -252,8 +270,8 @@ static void getrs(int64_t n, int64_t columns, const double *a, const int64_t *pi
                              const NUMBER *a, const INTEGER *lda, const INTEGER *ipiv, NUMBER *b, \
                              const INTEGER *ldb, INTEGER *info)                                   \
     {                                                                                             \
-        double *factors = taken_##NUMBER(*n, *n, a, *lda);                                        \
-        double *numbers = taken_##NUMBER(*n, *nrhs, b, *ldb);                                     \
+        number *factors = taken_##NUMBER(*n, *n, a, *lda);                                        \
+        number *numbers = taken_##NUMBER(*n, *nrhs, b, *ldb);                                     \
         int64_t *pivots = calloc((size_t)*n + 1, sizeof *pivots);                                 \
         for (INTEGER i = 0; i < *n; i++) {                                                        \
             pivots[i] = ipiv[i];                                                                  \
@@ -266,10 +284,18 @@ static void getrs(int64_t n, int64_t columns, const double *a, const int64_t *pi
     }
 GETRS(s, float, int32_t, )
 GETRS(d, double, int32_t, )
+GETRS(c, complex_float, int32_t, )
+GETRS(z, complex_double, int32_t, )
 GETRS(s, float, int64_t, 64_)
 GETRS(d, double, int64_t, 64_)
+GETRS(c, complex_float, int64_t, 64_)
+GETRS(z, complex_double, int64_t, 64_)
 
-LAPACK(s, float, int32_t, )
-LAPACK(d, double, int32_t, )
-LAPACK(s, float, int64_t, 64_)
-LAPACK(d, double, int64_t, 64_)
+LAPACK(s, orgqr, float, int32_t, )
+LAPACK(d, orgqr, double, int32_t, )
+LAPACK(c, ungqr, complex_float, int32_t, )
+LAPACK(z, ungqr, complex_double, int32_t, )
+LAPACK(s, orgqr, float, int64_t, 64_)
+LAPACK(d, orgqr, double, int64_t, 64_)
+LAPACK(c, ungqr, complex_float, int64_t, 64_)
+LAPACK(z, ungqr, complex_double, int64_t, 64_)
