@@ -71,10 +71,10 @@ HAL_API hal_status hal_queue_dispatch(hal_queue *queue, hal_kernel *kernel, cons
  *         device. Larger values are undefined behaviour.
  * Threads: the queue's. Errors: as hal_queue_dispatch; UNSUPPORTED without HAL_FEATURE_INDIRECT:
  * there read the grid by hal_queue_read and dispatch it. */
-HAL_API hal_status hal_queue_dispatch_indirect(hal_queue *queue, hal_kernel *kernel,
-                                               hal_range grid, const uint32_t most[3],
-                                               const hal_range *bindings, uint32_t binding_count,
-                                               const void *scalars, uint32_t scalar_bytes);
+HAL_API hal_status hal_queue_dispatch_indirect(hal_queue *queue, hal_kernel *kernel, hal_range grid,
+                                               const uint32_t most[3], const hal_range *bindings,
+                                               uint32_t binding_count, const void *scalars,
+                                               uint32_t scalar_bytes);
 
 /* Records a copy between buffers of the queue's device; the ranges have equal length and do not
  * overlap. Units: bytes; offsets are multiples of 4, and so is the length unless both ranges end
@@ -135,16 +135,45 @@ HAL_API hal_status hal_queue_read(hal_queue *queue, hal_buffer *buffer, uint64_t
  * Errors: as hal_queue_read and hal_queue_write. */
 HAL_API hal_status hal_queue_transfer(hal_queue *source_queue, hal_buffer *source,
                                       uint64_t source_offset, hal_queue *target_queue,
-                                      hal_buffer *target, uint64_t target_offset,
-                                      uint64_t bytes);
+                                      hal_buffer *target, uint64_t target_offset, uint64_t bytes);
 
 /* Submits the recorded batch. `point`, which may be null, receives the point of all work so far:
  * the last one again if nothing was recorded since a flush with a point.
  * Threads: the queue's.
  * Errors: those of the plugin; the batch is then dropped, and the queue stays usable unless the
  * device is lost. If a batch that was held for a point of another device is rejected later, the
- * next flush or wait of its queue returns the error once. */
+ * next flush or wait of its queue returns the error once. hal_queue_get_loss tells it at any time.
+ */
 HAL_API hal_status hal_queue_flush(hal_queue *queue, HAL_OUT hal_point *point);
+
+#define HAL_LOSS_BYTES 512
+
+/* Batches of a queue that were dropped after errors, so that what they should have written is
+ * missing. A batch that waited for one of another queue, which was dropped after its flush, counts
+ * as well: it may have read what is missing. */
+typedef struct hal_loss {
+    uint64_t batch;    /* the least number of these batches; UINT64_MAX: there are none */
+    uint32_t count;    /* losses of the queue so far */
+    hal_status status; /* of the first one */
+    char message[HAL_LOSS_BYTES]; /* of the first one */
+} hal_loss;
+
+/* Returns the number of the batch in recording: unique in the process, and rising. Work that is
+ * recorded now is in this batch or a later one.
+ * Threads: the queue's. Errors: none; null gives 0. */
+HAL_API uint64_t hal_queue_get_batch(const hal_queue *queue);
+
+/* Returns where the queue counts its losses. For libraries that remember the batches of their
+ * results, and compare at every call; any thread changes it, so read it with __atomic_load_n.
+ * Ownership: the queue's. Threads: any. Errors: none; null gives null. */
+HAL_API const uint32_t *hal_queue_get_loss_count(const hal_queue *queue);
+
+/* Describes the losses after the first `since`. Everything that was recorded in the least batch or
+ * later, before this call, may be missing or made of what is missing. What a lost device has not
+ * done is no loss: all its calls fail.
+ * Threads: the queue's. Errors: INVALID_ARGUMENT for null. */
+HAL_API hal_status hal_queue_get_loss(const hal_queue *queue, uint32_t since,
+                                      HAL_OUT hal_loss *loss);
 
 /* Sets the number of commands after which hal flushes: `first` for the first batch after a wait,
  * then twice as many each time, up to `most`. 0 selects the defaults HAL_QUEUE_BATCH_FIRST and

@@ -23,7 +23,8 @@ typedef struct hal_fence_value {
 
 typedef struct hal_recording {
     struct hal_recording *next; /* among the deferred or spare batches of a queue */
-    uint64_t value;             /* of its point, once it is deferred */
+    uint64_t value;             /* of its point */
+    uint64_t serial;            /* of the batch, see hal_recorder */
     hal_command *commands;
     hal_binding *bindings;
     uint8_t *scalars;

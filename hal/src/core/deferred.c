@@ -3,6 +3,7 @@
 #include "deferred.h"
 
 #include "hooks.h"
+#include "loss.h"
 #include "submit.h"
 #include "progress.h"
 #include "wait_cycle.h"
@@ -88,6 +89,7 @@ static hal_status batch_poll(hal_queue *queue, hal_recording *recording, uint32_
 static void batch_reject(hal_queue *queue, hal_recording *recording, hal_status status)
 {
     hal_deferred_set_error(queue, status);
+    hal_loss_add(queue, recording, status, true);
     if (hal_submit_empty_batch(queue, recording, recording->value) != HAL_OK) {
         hal_log(HAL_LOG_ERROR, "%s", hal_status_message());
         hal_device_failed(queue->timeline.device, HAL_ERROR_DEVICE_LOST,
@@ -401,6 +403,7 @@ hal_status hal_deferred_take_error(hal_queue *queue)
     hal_fail(status, "a batch that hal deferred was dropped: %s", held->error_message);
     atomic_store(&held->has_error, 0);
     pthread_mutex_unlock(&lock);
+    hal_loss_tell(queue);
     return status;
 }
 

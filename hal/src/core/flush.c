@@ -4,6 +4,7 @@
 #include "deferred.h"
 #include "hooks.h"
 #include "kernel_cache.h"
+#include "loss.h"
 #include "submit.h"
 
 #include "base/status.h"
@@ -16,6 +17,7 @@ static void batch_drop(hal_queue *queue, uint64_t value, hal_status status)
 {
     if (!atomic_load(&queue->timeline.device->lost)) {
         char message[HAL_MESSAGE_BYTES];
+        hal_loss_add(queue, queue->recorder.recording, status, false);
         snprintf(message, sizeof message, "%s", hal_status_message());
         hal_submit_empty_batch(queue, queue->recorder.recording, value);
         hal_fail(status, "%s", message);
@@ -55,6 +57,7 @@ static hal_status batch_resolve(hal_queue *queue)
     }
     const hal_status status = hal_kernel_cache_resolve(queue->timeline.device->kernels, recording);
     if (status != HAL_OK) {
+        hal_loss_add(queue, recording, status, false);
         hal_recording_clear(recording);
         hal_recording_remove_fence(recording);
         atomic_store(&queue->timeline.rejected, hal_timeline_next_value(&queue->timeline));

@@ -2,6 +2,7 @@
 #include "flush.h"
 #include "deferred.h"
 #include "hooks.h"
+#include "loss.h"
 #include "progress.h"
 
 #include "base/clock.h"
@@ -36,15 +37,16 @@ static hal_status queue_wait_point(hal_queue *queue, hal_point point)
     if (status == HAL_OK) {
         status = point_check(point, "hal_queue_wait_point");
     }
-    if (status != HAL_OK || !point.queue || point.queue == queue ||
-        hal_timeline_has_reached(&point.queue->timeline, point.value, false)) {
+    if (status != HAL_OK || !point.queue || point.queue == queue) {
         return status;
     }
+    const hal_last_use wait = {&point.queue->timeline, point.value};
+    if (hal_timeline_has_reached(wait.timeline, wait.value, false)) {
+        hal_loss_follow(queue, queue->recorder.recording, wait);
+        return HAL_OK;
+    }
     status = hal_queue_flush(queue, NULL);
-    return status == HAL_OK
-               ? hal_recorder_add_wait(&queue->recorder,
-                                       (hal_last_use){&point.queue->timeline, point.value})
-               : status;
+    return status == HAL_OK ? hal_recorder_add_wait(&queue->recorder, wait) : status;
 }
 
 static hal_status fail_timeout(hal_point point, uint64_t timeout_ns)

@@ -29,11 +29,22 @@ typedef struct hal_deferred_batches {
     char error_message[256];
 } hal_deferred_batches;
 
+/* Losses that are kept one by one; of those before, what they have in common. */
+#define HAL_LOSSES_KEPT 4u
+
+/* Batches that were dropped, see loss.h. Guarded by the lock of loss.c. */
+typedef struct hal_losses {
+    hal_loss earlier;     /* those before `recent`: the first message, the least batch */
+    uint64_t first, last; /* values of points that depend on late losses; UINT64_MAX: all later */
+    hal_loss recent[HAL_LOSSES_KEPT];
+} hal_losses;
+
 struct hal_queue {
     hal_timeline timeline;    /* must be first, see hal_timeline_queue; any thread */
     hal_fence_set dependents; /* batches that the plugin makes wait for this queue; any thread */
     hal_deferred_batches deferred;
     hal_copy_counter copied;
+    uint32_t loss_count; /* so far, see loss.h; any thread reads it without the lock */
 
     /* Of the queue's thread. */
     hal_recorder recorder;
@@ -47,7 +58,8 @@ struct hal_queue {
     uint64_t relay;                /* value of that empty batch; 0: none */
     struct hal_queue_trace *trace; /* of the hook batch_started; kept when the queue is recycled */
 
-    hal_queue *next; /* among the recycled queues */
+    hal_losses losses; /* any thread */
+    hal_queue *next;   /* among the recycled queues */
 };
 
 /* Checks that the queue can be used and that no graph is in recording on it.

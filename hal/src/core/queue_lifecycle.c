@@ -3,6 +3,7 @@
 #include "graph.h"
 #include "deferred.h"
 #include "hooks.h"
+#include "loss.h"
 #include "reports.h"
 #include "staging.h"
 #include "progress.h"
@@ -69,6 +70,7 @@ static void queue_open(hal_queue *queue, hal_device *device, hal_plugin_queue *h
     hal_queue_table_add(handle, &queue->timeline.reached, queue->timeline.base);
     hal_pool_add_counter(device->pool, &queue->copied);
     atomic_store(&queue->deferred.has_error, 0);
+    hal_loss_clear(queue);
     queue->ends_untimed = false;
     queue->needs_batch = false;
     recorder->timeline = &queue->timeline;

@@ -8,6 +8,8 @@ static _Atomic uint64_t last_serial;
 void hal_recorder_start_batch(hal_recorder *recorder)
 {
     recorder->serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1;
+    recorder->recording->serial = recorder->serial;
+    recorder->recording->value = hal_timeline_next_value(recorder->timeline);
     recorder->memory_bytes = 0;
     hal_hazards_clear(&recorder->hazards);
     hal_recording_clear(recorder->recording);

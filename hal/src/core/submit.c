@@ -3,6 +3,7 @@
 #include "submit.h"
 
 #include "hooks.h"
+#include "loss.h"
 
 #include "base/status.h"
 
@@ -31,6 +32,7 @@ static hal_status waits_pin(hal_queue *queue, const hal_recording *recording, ui
     hal_status status = HAL_OK;
     for (uint32_t i = 0; i < recording->wait_count; i++) {
         const hal_last_use wait = recording->waits[i];
+        hal_loss_follow(queue, recording, wait);
         hal_timeline_pin(wait.timeline);
         if (status != HAL_OK || atomic_load(&wait.timeline->closing)) {
             continue;
@@ -75,11 +77,11 @@ static bool waits_poll(hal_queue *queue, hal_recording *recording)
     uint32_t left = 0;
     for (uint32_t i = 0; i < recording->wait_count; i++) {
         const hal_last_use wait = recording->waits[i];
-        if (hal_timeline_has_reached(wait.timeline, wait.value, false)) {
-            continue;
-        }
-        const bool in_plugin = hal_timeline_can_wait_for(&queue->timeline, wait.timeline);
-        if (!in_plugin && hal_timeline_has_reached(wait.timeline, wait.value, true)) {
+        bool in_plugin = true;
+        if (hal_timeline_has_reached(wait.timeline, wait.value, false) ||
+            (!(in_plugin = hal_timeline_can_wait_for(&queue->timeline, wait.timeline)) &&
+             hal_timeline_has_reached(wait.timeline, wait.value, true))) {
+            hal_loss_follow(queue, recording, wait);
             continue;
         }
         recording->waits[left++] = wait;

@@ -101,8 +101,10 @@ HAL_API int64_t ops_array_get_element_count(const ops_array *array);
  * operations, such as the parameters that an optimizer has updated, take few kernels in one call;
  * they then share a buffer, which lives as long as one of them (docs/batching.md).
  * Threads: the queue's. Errors: INVALID_ARGUMENT, those of kernels and dispatches; operations that
- * were not recorded stay deferred. When the device rejects a batch (hal_queue_flush), here and in
- * every call that records, the arrays computed in it have undefined values. */
+ * were not recorded stay deferred. When a batch is dropped (hal_queue_flush), here or in any call
+ * that flushes the queue, the arrays computed in it are lost, and those that are computed of them:
+ * every use of them is INVALID_STATE from then on, with the message of the failure
+ * (docs/errors.md). */
 HAL_API hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count);
 
 /* Computes an array, waits, and copies its elements to the host in row-major order. `bytes` is the
@@ -368,7 +370,8 @@ HAL_API hal_status ops_array_describe(const ops_array *array, HAL_OUT ops_tensor
  * The result takes the memory of x if, when it is computed, no caller or scope has a reference to
  * x, no other deferred operation reads x, and no other array, tensor or graph holds the memory; if
  * the value is what reads x, it is computed first. Otherwise x is copied. A value that nothing else
- * reads is computed straight into its place.
+ * reads is computed straight into its place. If the view is all of x, x may be lost
+ * (docs/errors.md).
  * Ownership, Threads, Errors: as ops_array_unary. */
 HAL_API ops_array *ops_array_update(ops_array *x, const ops_tensor *view, ops_array *value);
 

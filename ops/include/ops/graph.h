@@ -47,7 +47,8 @@ HAL_API hal_status ops_graph_end(ops_context *context, ops_array *const *inputs,
  * same types and shapes, and makes its outputs anew. An input that does not start its buffer, has
  * gaps, or has its axes in another order in memory than the recorded one is copied.
  * Ownership: outputs are arrays of the innermost scope or of the caller. Threads: the queue's.
- * Errors: INVALID_ARGUMENT with the shapes, OUT_OF_MEMORY, errors of dispatches. */
+ * Errors: INVALID_ARGUMENT with the shapes, OUT_OF_MEMORY, errors of dispatches; INVALID_STATE for
+ * lost inputs (docs/errors.md), and where an array that the recording reads was lost later. */
 HAL_API hal_status ops_graph_launch(ops_graph *graph, ops_array *const *inputs,
                                     uint32_t input_count, HAL_OUT ops_array **outputs,
                                     uint32_t output_count);

@@ -26,6 +26,7 @@ static ops_array *array_make_view(ops_array *x, const ops_tensor *view)
     }
     ops_node_set_view(node, view);
     node->view.buffer = hal_buffer_retain(x->view.buffer);
+    node->batch = x->batch;
     node->in_host_memory = x->in_host_memory;
     node->operation =
         x->operation == OPS_OPERATION_CONSTANT ? OPS_OPERATION_CONSTANT : OPS_OPERATION_NONE;
@@ -173,30 +174,34 @@ static hal_status array_read_copy(ops_array *array, uint64_t bytes, void *elemen
         status = ops_tensor_read(array->owner->context, &copy->view, bytes, elements);
     }
     ops_array_release(copy);
-    return status != HAL_OK ? ops_arrays_failed(array->owner, status) : HAL_OK;
+    return status;
+}
+
+static hal_status array_read(ops_array *array, uint64_t bytes, void *elements)
+{
+    if (!ops_tensor_is_contiguous(&array->view)) {
+        return array_read_copy(array, bytes, elements);
+    }
+    if (array->state == OPS_NODE_DEFERRED) {
+        HAL_TRY(ops_execute_for_host(array));
+    }
+    return ops_tensor_read(array->owner->context, &array->view, bytes, elements);
 }
 
 hal_status ops_array_read(ops_array *array, uint64_t bytes, void *elements)
 {
-    hal_status status = check_array("ops_array_read", array);
-    if (status == HAL_OK && array->owner->is_recording) {
-        status = hal_status_set(HAL_ERROR_INVALID_STATE,
-                                "ops_array_read: array: expected no graph to be recorded, got a "
-                                "recording; call ops_graph_end first");
+    HAL_TRY(check_array("ops_array_read", array));
+    if (array->owner->is_recording) {
+        return hal_status_set(HAL_ERROR_INVALID_STATE,
+                              "ops_array_read: array: expected no graph to be recorded, got a "
+                              "recording; call ops_graph_end first");
     }
-    if (status == HAL_OK && !ops_tensor_is_contiguous(&array->view)) {
-        return array_read_copy(array, bytes, elements);
+    const hal_status status = array_read(array, bytes, elements);
+    if (status != HAL_OK) {
+        return ops_arrays_failed(array->owner, status);
     }
-    if (status == HAL_OK && array->state == OPS_NODE_DEFERRED) {
-        status = ops_execute_for_host(array);
-    }
-    if (status == HAL_OK) {
-        status = ops_tensor_read(array->owner->context, &array->view, bytes, elements);
-        if (status != HAL_OK) {
-            ops_arrays_failed(array->owner, status);
-        }
-    }
-    return status;
+    ops_arrays_note_losses(array->owner); /* a batch may fail while it is waited for */
+    return array->state == OPS_NODE_LOST ? check_array("ops_array_read", array) : HAL_OK;
 }
 
 hal_status ops_array_get_tensor(ops_array *array, ops_tensor *tensor)

@@ -110,8 +110,12 @@ static hal_status results_reduce(hal_comm *comm, hal_collective what, ops_array 
         lists->tensors[i] = lists->sources[i]->view;
         lists->tensors[count + i] = lists->results[i]->view;
     }
-    return ops_comm_record(arrays[0]->owner->context, comm, what, lists->tensors,
-                           lists->tensors + count, count, options);
+    status = ops_comm_record(arrays[0]->owner->context, comm, what, lists->tensors,
+                             lists->tensors + count, count, options);
+    for (uint32_t i = 0; i < count; i++) {
+        lists->results[i]->batch = ops_arrays_batch(arrays[0]->owner);
+    }
+    return status == HAL_OK ? HAL_OK : ops_arrays_failed(arrays[0]->owner, status);
 }
 
 hal_status ops_array_all_reduce(hal_comm *comm, uint32_t reduction, ops_array *const *arrays,

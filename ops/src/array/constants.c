@@ -8,7 +8,7 @@
 #include <string.h>
 
 hal_status ops_constants_get(ops_constants *constants, ops_context *context, hal_type type,
-                             double *value, bool keep, hal_buffer **buffer)
+                             double *value, bool keep, hal_buffer **buffer, uint64_t *batch)
 {
     uint64_t bits;
     memcpy(&bits, value, sizeof bits);
@@ -20,6 +20,7 @@ hal_status ops_constants_get(ops_constants *constants, ops_context *context, hal
         memcmp(&constants->entries[at].value, value, sizeof *value) == 0) {
         *buffer = hal_buffer_retain(constants->entries[at].buffer);
         *value = constants->entries[at].rounded;
+        *batch = constants->entries[at].batch;
         return HAL_OK;
     }
     const double rounded = ops_round_to(type, *value);
@@ -31,7 +32,9 @@ hal_status ops_constants_get(ops_constants *constants, ops_context *context, hal
         return status;
     }
     *buffer = one.buffer;
+    *batch = hal_queue_get_batch(context->queue);
     if (keep) {
+        constants->entries[at].batch = *batch;
         hal_buffer_release(constants->entries[at].buffer);
         constants->entries[at].buffer = hal_buffer_retain(one.buffer);
         constants->entries[at].type = type;
@@ -43,7 +46,8 @@ hal_status ops_constants_get(ops_constants *constants, ops_context *context, hal
 }
 
 hal_status ops_constants_get_sequence(ops_constants *constants, ops_context *context, hal_type type,
-                                      int64_t count, double start, double step, ops_tensor *tensor)
+                                      int64_t count, double start, double step, ops_tensor *tensor,
+                                      uint64_t *batch)
 {
     for (uint32_t i = 0; i < OPS_CONSTANT_SEQUENCES; i++) {
         const ops_tensor *kept = &constants->sequences[i].tensor;
@@ -51,6 +55,7 @@ hal_status ops_constants_get_sequence(ops_constants *constants, ops_context *con
             memcmp(&constants->sequences[i].start, &start, sizeof start) == 0 &&
             memcmp(&constants->sequences[i].step, &step, sizeof step) == 0) {
             *tensor = *kept;
+            *batch = constants->sequences[i].batch;
             hal_buffer_retain(kept->buffer);
             return HAL_OK;
         }
@@ -61,11 +66,13 @@ hal_status ops_constants_get_sequence(ops_constants *constants, ops_context *con
         ops_tensor_release(tensor);
         return status;
     }
+    *batch = hal_queue_get_batch(context->queue);
     const uint32_t at = constants->next_sequence++ % OPS_CONSTANT_SEQUENCES;
     hal_buffer_release(constants->sequences[at].tensor.buffer);
     constants->sequences[at].tensor = *tensor;
     constants->sequences[at].start = start;
     constants->sequences[at].step = step;
+    constants->sequences[at].batch = *batch;
     hal_buffer_retain(tensor->buffer);
     return HAL_OK;
 }

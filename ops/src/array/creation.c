@@ -1,23 +1,35 @@
 /* Public calls that make arrays in memory: from the host, from tensors, constants, random numbers,
  * sequences. */
-#include "node.h"
+#include "lost.h"
 
 #include <ops/index.h>
 
 typedef hal_status (*random_fill)(ops_context *context, ops_random_key key, double first,
                                   double second, const ops_tensor *y);
 
+/* The arrays of a context. Losses are found before the call makes an array, which they do not
+ * concern; constants whose batch was dropped are forgotten. */
+static ops_arrays *arrays_make_checked(ops_context *context, const char *function)
+{
+    ops_arrays *arrays = ops_arrays_make(context, function);
+    if (arrays) {
+        ops_arrays_note_losses(arrays);
+    }
+    return arrays;
+}
+
 /* An array in the memory of a tensor. Takes the caller's reference to the buffer in any case. */
 static ops_array *array_take_tensor(ops_context *context, const char *function,
                                     const ops_tensor *tensor)
 {
-    ops_arrays *arrays = ops_arrays_make(context, function);
+    ops_arrays *arrays = arrays_make_checked(context, function);
     ops_array *node = arrays ? ops_node_create(arrays) : NULL;
     if (!node) {
         hal_buffer_release(tensor->buffer);
         return NULL;
     }
     ops_node_set_view(node, tensor);
+    node->batch = ops_arrays_batch(arrays);
     return node;
 }
 
@@ -41,9 +53,10 @@ static ops_array *array_of_constant(const char *function, ops_context *context, 
                                     uint32_t rank, const int64_t *shape, double value)
 {
     ops_tensor one = {.type = type}, all;
-    ops_arrays *arrays = ops_arrays_make(context, function);
+    ops_arrays *arrays = arrays_make_checked(context, function);
+    uint64_t batch;
     if (!arrays || ops_constants_get(&arrays->constants, context, type, &value,
-                                     !arrays->is_recording, &one.buffer)) {
+                                     !arrays->is_recording, &one.buffer, &batch)) {
         return NULL;
     }
     if (ops_tensor_broadcast(&one, rank, shape, &all)) {
@@ -52,6 +65,7 @@ static ops_array *array_of_constant(const char *function, ops_context *context, 
     }
     ops_array *node = array_take_tensor(context, function, &all);
     if (node) {
+        node->batch = batch;
         node->operation = OPS_OPERATION_CONSTANT;
         node->value = value;
     }
@@ -62,10 +76,11 @@ static ops_array *array_of_constant(const char *function, ops_context *context, 
 static ops_array *array_of_scalar(const char *function, ops_context *context, hal_type type,
                                   double value)
 {
-    ops_arrays *arrays = ops_arrays_make(context, function);
+    ops_arrays *arrays = arrays_make_checked(context, function);
     hal_buffer *buffer;
+    uint64_t batch;
     if (!arrays || ops_constants_get(&arrays->constants, context, type, &value,
-                                     !arrays->is_recording, &buffer)) {
+                                     !arrays->is_recording, &buffer, &batch)) {
         return NULL;
     }
     ops_array *node = ops_node_create(arrays);
@@ -75,6 +90,7 @@ static ops_array *array_of_scalar(const char *function, ops_context *context, ha
     }
     ops_node_set_shape(node, type, 0, NULL);
     node->view.buffer = buffer;
+    node->batch = batch;
     node->operation = OPS_OPERATION_CONSTANT;
     node->value = value;
     return node;
@@ -143,17 +159,19 @@ ops_array *ops_array_iota(ops_context *context, hal_type type, int64_t count, do
                           double step)
 {
     ops_tensor tensor;
-    ops_arrays *arrays = ops_arrays_make(context, "ops_array_iota");
+    ops_arrays *arrays = arrays_make_checked(context, "ops_array_iota");
+    uint64_t batch;
     if (!arrays) {
         return NULL;
     }
     if (count > 0 && count <= OPS_CONSTANT_SEQUENCE_MAX && !arrays->is_recording) {
         ops_array *kept = NULL;
         if (!ops_constants_get_sequence(&arrays->constants, context, type, count, start, step,
-                                        &tensor)) {
+                                        &tensor, &batch)) {
             kept = array_take_tensor(context, "ops_array_iota", &tensor);
         }
         if (kept) {
+            kept->batch = batch;
             kept->shares_buffer = 1; /* who takes it gets a copy */
         }
         return kept;

@@ -2,7 +2,7 @@
 #ifndef OPS_SRC_ARRAY_DEFERRED_H
 #define OPS_SRC_ARRAY_DEFERRED_H
 
-#include "node.h"
+#include "lost.h"
 
 /* Type and shape of an operation's result, and the axis that the operation works along. */
 typedef struct ops_result {

@@ -40,6 +40,7 @@ static hal_status node_move_to_device(ops_array *node)
         return status;
     }
     node->view.buffer = to;
+    node->batch = ops_arrays_batch(node->owner);
     node->in_host_memory = 0;
     hal_buffer_release(from);
     return HAL_OK;
@@ -391,26 +392,56 @@ static hal_status node_compute(const ops_compute *compute, ops_array *root,
     return node_execute(root, others, other_count, compute->user, NULL);
 }
 
-static hal_status execute_all(ops_array *const *arrays, uint32_t count, const execution *how)
+/* Refuses arrays without values. */
+static hal_status check_values(ops_array *const *arrays, uint32_t count)
 {
-    hal_status status = HAL_OK;
-    ops_message message; /* of before: a lack of memory that other plans make up for says nothing */
-    ops_message_save(&message);
-    if (count > 0) {
-        ops_arrays_drain(arrays[0]->owner);
-        arrays[0]->owner->why = NULL;
-    }
-    if (count >= OPS_HORIZONTAL_LEAST && how->fuse && !arrays[0]->owner->is_recording) {
-        const ops_compute compute = {.node = how->compute, .user = how};
-        status = ops_horizontal_execute(arrays, count, &compute);
-    }
-    for (uint32_t i = 0; i < count && status == HAL_OK; i++) {
-        if (arrays[i]->state == OPS_NODE_DEFERRED) {
-            status = node_execute(arrays[i], arrays + i + 1, count - i - 1, how, NULL);
+    for (uint32_t i = 0; i < count; i++) {
+        if (arrays[i]->state == OPS_NODE_LOST) {
+            ops_refuse_operands("ops_array_evaluate", arrays, count);
+            return HAL_ERROR_INVALID_STATE;
         }
     }
+    return HAL_OK;
+}
+
+static hal_status arrays_compute(ops_array *const *arrays, uint32_t count, const execution *how)
+{
+    const bool joins =
+        count >= OPS_HORIZONTAL_LEAST && how->fuse && !arrays[0]->owner->is_recording;
+    if (joins) {
+        const ops_compute compute = {.node = how->compute, .user = how};
+        HAL_TRY(ops_horizontal_execute(arrays, count, &compute));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (arrays[i]->state == OPS_NODE_DEFERRED) {
+            HAL_TRY(node_execute(arrays[i], arrays + i + 1, count - i - 1, how, NULL));
+        } else if (arrays[i]->state == OPS_NODE_LOST) {
+            return check_values(arrays, count);
+        }
+    }
+    return HAL_OK;
+}
+
+static hal_status execute_all(ops_array *const *arrays, uint32_t count, const execution *how)
+{
+    if (count == 0) {
+        return HAL_OK;
+    }
+    ops_arrays *owner = arrays[0]->owner;
+    ops_message message; /* of before: a lack of memory that other plans make up for says nothing */
+    ops_message_save(&message);
+    ops_arrays_drain(owner);
+    ops_arrays_note_losses(owner);
+    owner->why = NULL;
+    const uint32_t losses = owner->losses_found;
+    hal_status status = arrays_compute(arrays, count, how);
+    /* What makes up for a lack of memory returns no error, also where a batch was dropped. */
+    ops_arrays_note_losses(owner);
+    if (status == HAL_OK && owner->losses_found != losses) {
+        status = check_values(arrays, count);
+    }
     if (status != HAL_OK) {
-        return ops_arrays_failed(arrays[0]->owner, status);
+        return ops_arrays_failed(owner, status);
     }
     ops_message_restore(&message);
     return HAL_OK;

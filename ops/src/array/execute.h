@@ -2,7 +2,7 @@
 #ifndef OPS_SRC_ARRAY_EXECUTE_H
 #define OPS_SRC_ARRAY_EXECUTE_H
 
-#include "node.h"
+#include "lost.h"
 
 /* Results of at most this many bytes that the host reads next are computed into memory that it
  * reads directly; docs/batching.md. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 struct ops_graph {
+    ops_memory_holder holder; /* of the arrays that the recording reads */
     ops_arrays *arrays;
     hal_graph *graph;
     uint32_t input_count, output_count;
@@ -89,6 +90,10 @@ static hal_status check_end(const ops_arrays *arrays, ops_array *const *inputs,
         return ops_invalid("ops_graph_end: output_count: expected at least 1, got 0");
     }
     for (uint32_t i = 0; i < input_count; i++) {
+        if (inputs[i] && inputs[i]->state == OPS_NODE_LOST) {
+            ops_refuse_operands("ops_graph_end", inputs + i, 1);
+            return HAL_ERROR_INVALID_STATE;
+        }
         const char *fault = input_fault(arrays, inputs[i]);
         if (fault) {
             return ops_invalid("ops_graph_end: inputs[%u]: expected an array that was made before "
@@ -133,6 +138,8 @@ static ops_graph *graph_create(ops_arrays *arrays, uint32_t input_count, uint32_
     if (!graph) {
         return NULL;
     }
+    /* The batch in recording was empty when the recording of the graph began. */
+    ops_memory_holder_add(&graph->holder, arrays, ops_arrays_batch(arrays) - 1);
     graph->arrays = arrays;
     graph->input_count = input_count;
     graph->output_count = output_count;
@@ -187,18 +194,7 @@ static void arrays_end_recording(ops_arrays *arrays)
             if (node->state == OPS_NODE_FREE || node->recording != arrays->recording) {
                 continue;
             }
-            hal_buffer *buffer = node->view.buffer;
-            node->view.buffer = NULL;
-            hal_buffer_release(buffer);
-            if (node->state == OPS_NODE_DEFERRED) {
-                arrays->statistics.dropped +=
-                    !node->was_computed && node->operation != OPS_OPERATION_VIEW;
-                node->was_computed = 1;
-                node->uses++; /* keeps it alive while its operands go */
-                ops_node_set_result(node, NULL);
-                node->uses--;
-            }
-            node->state = OPS_NODE_VOID;
+            ops_node_empty(node, OPS_NODE_VOID);
         }
     }
 }
@@ -290,6 +286,7 @@ hal_status ops_graph_begin(ops_context *context)
     if (!arrays) {
         return context ? HAL_ERROR_OUT_OF_MEMORY : HAL_ERROR_INVALID_ARGUMENT;
     }
+    ops_arrays_note_losses(arrays);
     /* Older work that is executed during the recording would be a part of the graph alone. */
     hal_status status = HAL_OK;
     for (ops_slab *slab = arrays->slabs; slab && !arrays->is_recording; slab = slab->next) {
@@ -364,6 +361,7 @@ hal_status ops_graph_launch(ops_graph *graph, ops_array *const *inputs, uint32_t
                             ops_array **outputs, uint32_t output_count)
 {
     HAL_TRY(check_launch(graph, inputs, input_count, outputs, output_count));
+    HAL_TRY(ops_memory_holder_check(&graph->holder, "ops_graph_launch", "graph"));
     hal_status status = HAL_OK;
     uint32_t bound = 0; /* inputs whose buffer is retained */
     for (; bound < input_count && status == HAL_OK; bound += status == HAL_OK) {
@@ -381,7 +379,11 @@ hal_status ops_graph_launch(ops_graph *graph, ops_array *const *inputs, uint32_t
                                   input_count + output_count);
         if (status != HAL_OK) {
             release_outputs(outputs, output_count);
+            ops_arrays_failed(graph->arrays, status);
         }
+    }
+    for (uint32_t i = 0; i < output_count && status == HAL_OK; i++) {
+        outputs[i]->batch = ops_arrays_batch(graph->arrays);
     }
     while (bound > 0) {
         hal_buffer_release(graph->buffers[--bound]);
@@ -392,6 +394,7 @@ hal_status ops_graph_launch(ops_graph *graph, ops_array *const *inputs, uint32_t
 void ops_graph_destroy(ops_graph *graph)
 {
     if (graph) {
+        ops_memory_holder_remove(&graph->holder);
         hal_graph_destroy(graph->graph);
         free(graph->tensors);
         free(graph->buffers);

@@ -72,7 +72,7 @@ static ops_array *root_computes(ops_array *root)
         return ops_node_is_elementwise(root) ? root : NULL;
     }
     ops_array *value = root->operands[1];
-    return ops_update_covers(root) && ops_node_is_elementwise(value) && !value->is_reordered &&
+    return ops_node_update_covers(root) && ops_node_is_elementwise(value) && !value->is_reordered &&
                    !root->is_reordered && ops_node_has_shape_of(root, value)
                ? value
                : NULL;
@@ -578,7 +578,8 @@ static void update_set_value(ops_array *root)
 {
     const ops_array *value = root->operation == OPS_OPERATION_UPDATE ? root->operands[1] : NULL;
     if (root->state == OPS_NODE_DEFERRED && value && value->state == OPS_NODE_MEMORY &&
-        value->shares_buffer && ops_update_covers(root) && ops_node_has_shape_of(root, value)) {
+        value->shares_buffer && ops_node_update_covers(root) &&
+        ops_node_has_shape_of(root, value)) {
         const ops_segment_view at = {value->view.buffer, value->view.offset};
         root->was_computed = 1;
         root->owner->statistics.evaluated++;
@@ -640,6 +641,7 @@ hal_status ops_node_unshare_buffer(ops_array *array)
     }
     hal_buffer_release(array->view.buffer);
     ops_node_set_view(array, &own);
+    array->batch = ops_arrays_batch(array->owner);
     array->shares_buffer = 0;
     return HAL_OK;
 }

@@ -10,7 +10,6 @@
 #include <ops/pointwise.h>
 #include <ops/windows.h>
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +91,10 @@ static void arrays_destroy(ops_extension *extension)
         ops_arrays_cancel_recording(arrays);
     }
     arrays_free_slabs(arrays);
+    while (arrays->holders) { /* graphs may be destroyed later */
+        arrays->holders->owner = NULL;
+        arrays->holders = arrays->holders->next;
+    }
     ops_constants_clear(&arrays->constants);
     ops_segment_tables_clear(&arrays->segment_tables);
     ops_plan_cache_destroy(arrays->plan_cache);
@@ -192,6 +195,8 @@ ops_arrays *ops_arrays_make(ops_context *context, const char *function)
     arrays->extension.destroy = arrays_destroy;
     arrays->context = context;
     arrays->plan_cache = plan_cache;
+    arrays->losses = hal_queue_get_loss_count(context->queue);
+    arrays->losses_found = *arrays->losses;
     arrays->fusion = !hal_profile_is_unfused();
     atomic_init(&arrays->thread, ops_current_thread());
     atomic_init(&arrays->remote_list, NULL);
@@ -199,13 +204,6 @@ ops_arrays *ops_arrays_make(ops_context *context, const char *function)
     arrays->max_leaves = most < OPS_CLUSTER_LEAVES ? most : OPS_CLUSTER_LEAVES;
     context->extension = &arrays->extension;
     return arrays;
-}
-
-hal_status ops_arrays_failed(ops_arrays *arrays, hal_status status)
-{
-    ops_constants_clear(&arrays->constants);
-    ops_segment_tables_clear(&arrays->segment_tables);
-    return status;
 }
 
 hal_status ops_arrays_cancel_recording(ops_arrays *arrays)
@@ -411,6 +409,7 @@ void ops_node_set_result(ops_array *node, hal_buffer *buffer)
 {
     hal_buffer_release(node->view.buffer); /* of a placed node */
     node->view.buffer = buffer;
+    node->batch = ops_arrays_batch(node->owner);
     node->state = OPS_NODE_MEMORY;
     if (hal_profile_is_on()) {
         node_tell_value(node);
@@ -431,6 +430,22 @@ void ops_node_set_result(ops_array *node, hal_buffer *buffer)
     node_free_form(node);
 }
 
+void ops_node_empty(ops_array *node, ops_node_state state)
+{
+    hal_buffer *buffer = node->view.buffer;
+    node->view.buffer = NULL;
+    hal_buffer_release(buffer);
+    if (node->state == OPS_NODE_DEFERRED) {
+        node->owner->statistics.dropped +=
+            !node->was_computed && node->operation != OPS_OPERATION_VIEW;
+        node->was_computed = 1;
+        node->uses++; /* keeps it alive while its operands go */
+        ops_node_set_result(node, NULL);
+        node->uses--;
+    }
+    node->state = (uint8_t)state;
+}
+
 bool ops_node_is_missing(ops_array *node)
 {
     if (!ops_node_is_view(node)) {
@@ -440,8 +455,10 @@ bool ops_node_is_missing(ops_array *node)
     if (source->state == OPS_NODE_DEFERRED) {
         return true;
     }
+    const uint64_t batch = source->batch;
     node->in_host_memory = source->in_host_memory;
     ops_node_set_result(node, hal_buffer_retain(source->view.buffer));
+    node->batch = batch;
     return false;
 }
 
@@ -464,6 +481,13 @@ uint32_t ops_node_form_bytes(const ops_array *node)
            : node->operation == OPS_OPERATION_POOL        ? sizeof(ops_pool_form)
            : node->operation == OPS_OPERATION_UPDATE      ? sizeof(ops_tensor)
                                                           : sizeof(ops_quantised_form);
+}
+
+bool ops_node_update_covers(const ops_array *node)
+{
+    const ops_tensor *target = ops_node_update_target(node);
+    return target->offset == 0 && ops_same_shape(target, &node->view) &&
+           ops_same_strides(target, &node->view);
 }
 
 const char *ops_node_operation_name(const ops_array *node)
@@ -503,43 +527,5 @@ const char *ops_node_operation_name(const ops_array *node)
         return ops_binary_name((ops_binary_function)node->function);
     default:
         return names[node->operation];
-    }
-}
-
-hal_status ops_report_null_array(const char *function, const char *argument)
-{
-    char cause[512];
-    snprintf(cause, sizeof cause, "%s", hal_status_message());
-    return ops_invalid(
-        "%s: %s: expected an array, got null; the last call that failed reported: %s", function,
-        argument, cause);
-}
-
-void ops_refuse_operands(const char *function, ops_array *const *operands, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        const ops_array *operand = operands[i];
-        if (!operand) {
-            return;
-        }
-        if (operand->state == OPS_NODE_VOID) {
-            hal_status_set(HAL_ERROR_INVALID_STATE,
-                           "%s: operand %u: expected an array with elements, got one that was made "
-                           "while a graph was recorded; use the outputs of ops_graph_launch",
-                           function, i);
-            return;
-        }
-        if (operand->state == OPS_NODE_FREE) {
-            hal_status_set(HAL_ERROR_INVALID_STATE,
-                           "%s: operand %u: expected an array, got one that was released", function,
-                           i);
-            return;
-        }
-        if (operand->owner != operands[0]->owner) {
-            ops_invalid("%s: operand %u: expected an array of the context of operand 0, got one of "
-                        "another context; read it and make one of this context",
-                        function, i);
-            return;
-        }
     }
 }

@@ -5,6 +5,7 @@
  *   constants       one-element buffers of scalars
  *   plan_cache      key of a fusion plan -> recorded commands
  *   node            references, uses and scopes of nodes
+ *   lost            nodes whose values are missing, and the check of operands
  *   axis_order      the order of axes in memory that a result takes from its operands
  *   matmul          what a node of a product asks for, and sums that products pass to the next
  *   attention_match products of a softmax that are attention
@@ -45,7 +46,8 @@ typedef enum ops_node_state {
     OPS_NODE_FREE,     /* in the free list */
     OPS_NODE_MEMORY,   /* view.buffer holds the elements */
     OPS_NODE_DEFERRED, /* to be computed from the operands */
-    OPS_NODE_VOID      /* was made while a graph was recorded; holds nothing */
+    OPS_NODE_VOID,     /* was made while a graph was recorded; holds nothing */
+    OPS_NODE_LOST      /* was to be written by a batch that was dropped; holds nothing */
 } ops_node_state;
 
 typedef enum ops_operation {
@@ -127,6 +129,13 @@ typedef struct ops_grouped_form {
     int64_t offsets[]; /* see ops/grouped.h */
 } ops_grouped_form;
 
+/* The `form` of a lost node: the first cause. It may be null, without host memory. */
+typedef struct ops_lost {
+    const char *operation; /* of the array that the batch should have computed */
+    uint32_t site;         /* of that array */
+    char message[];        /* of the failure */
+} ops_lost;
+
 typedef struct ops_arrays ops_arrays;
 
 struct ops_array {
@@ -161,7 +170,7 @@ struct ops_array {
         double value;                /* of CONSTANT */
         ops_gemm_prepared *prepared; /* of PREPARED; owned, and refers to view.buffer as well */
     };
-    void *form; /* of some operations, while it has operands: what they are; owned */
+    void *form; /* of some operations, while it has operands: what they are; see ops_lost; owned */
     ops_array *previous, *next; /* in its scope; next also in the free list */
     /* References that other threads removed and the owner did not, yet; while there are any, the
      * node is once in the owner's list of them, which its own next links. */
@@ -169,9 +178,21 @@ struct ops_array {
     uint32_t site;   /* of the call, in the owner's sites; 0: not known */
     uint32_t number; /* of a call that deferred it, for hal-replay; 0: of none */
     ops_array *remote_next;
-    double scale;    /* of ATTENTION; 0: 1 / sqrt(d) */
+    union {
+        double scale;   /* of ATTENTION, deferred; 0: 1 / sqrt(d) */
+        uint64_t batch; /* in memory: of the queue, in which that was written, or before */
+    };
     ops_tensor view; /* without a buffer while deferred, with strides */
 };
+
+/* Holds memory of arrays outside of nodes: a graph. */
+typedef struct ops_memory_holder {
+    ops_arrays *owner; /* null once the context is destroyed */
+    struct ops_memory_holder *next;
+    uint64_t batch; /* in which the memory was written, or before */
+    ops_lost *lost; /* why the memory has no values; null: it has */
+    bool is_lost;
+} ops_memory_holder;
 
 /* Deferred reductions that may be computed by the kernel of another one, see fusion_plan.h. */
 #define OPS_RECENT_REDUCTIONS 16u
@@ -196,6 +217,8 @@ struct ops_arrays {
     ops_plan_cache *plan_cache;
     ops_slab *slabs;
     ops_array *free;
+    const uint32_t *losses; /* of the queue so far, see hal_queue_get_loss_count */
+    uint32_t losses_found;  /* of these, those whose arrays are lost nodes */
     ops_scope *scope, *spare_scopes;
     /* The last nodes of reductions, in a ring. Slabs live as long as the owner, so an entry may be
      * any node by now. */
@@ -211,6 +234,7 @@ struct ops_arrays {
     bool is_recording;
     _Atomic uintptr_t thread;         /* whose the context is */
     _Atomic(ops_array *) remote_list; /* nodes with remote_releases */
+    struct ops_memory_holder *holders;
     ops_constants constants;
     ops_segment_tables segment_tables; /* of joined plans */
     const char *why; /* the next execution comes, for a profile; null: the program asks for it */
@@ -226,9 +250,6 @@ static inline ops_arrays *ops_arrays_of(const ops_context *context)
 
 /* The same, made at the first call; null, and an error, without memory. */
 ops_arrays *ops_arrays_make(ops_context *context, const char *function);
-
-/* Cleans up after a failure and returns its status: constants are filled anew. */
-hal_status ops_arrays_failed(ops_arrays *arrays, hal_status status);
 
 /* Ends hal's recording of a graph and drops what it recorded. */
 hal_status ops_arrays_cancel_recording(ops_arrays *arrays);
@@ -276,9 +297,18 @@ void ops_arrays_close_scope_with(ops_arrays *arrays, ops_array *const *results, 
 /* Ends a use of a node as an operand, or one that was added to keep it alive. */
 void ops_node_remove_use(ops_array *node);
 
-/* Makes a deferred node one in memory. Takes the caller's reference to the buffer, and removes the
- * node's uses of its operands. */
+/* Makes a deferred node one in memory that the batch in recording writes. Takes the caller's
+ * reference to the buffer, and removes the node's uses of its operands. */
 void ops_node_set_result(ops_array *node, hal_buffer *buffer);
+
+/* Makes a node, deferred or in memory, one that holds nothing: VOID or LOST. */
+void ops_node_empty(ops_array *node, ops_node_state state);
+
+/* The batch of the queue that writes what is recorded now. */
+static inline uint64_t ops_arrays_batch(const ops_arrays *arrays)
+{
+    return hal_queue_get_batch(arrays->context->queue);
+}
 
 /* Whether a node has to be computed by a kernel before another one reads it. A deferred view of
  * memory becomes one in memory. */
@@ -415,31 +445,10 @@ static inline const ops_tensor *ops_node_update_target(const ops_array *node)
     return node->form;
 }
 
+/* Whether an update replaces all elements, in their order. */
+bool ops_node_update_covers(const ops_array *node);
+
 /* "add", "matmul", ...: the operation of a node, for messages. */
 const char *ops_node_operation_name(const ops_array *node);
-
-/* Reports an argument that is null, with the message of the last failed call, which most likely
- * made it null. Returns INVALID_ARGUMENT. */
-hal_status ops_report_null_array(const char *function, const char *argument);
-
-/* Sets the error that ops_check_operands found. */
-void ops_refuse_operands(const char *function, ops_array *const *operands, uint32_t count);
-
-/* Checks operands. Returns their owner; null when one is null (the message of the failed call that
- * made it null stays), released, void, or of another context than the first. */
-static inline ops_arrays *ops_check_operands(const char *function, ops_array *const *operands,
-                                             uint32_t count)
-{
-    ops_arrays *owner = operands[0] ? operands[0]->owner : NULL;
-    for (uint32_t i = 0; i < count; i++) {
-        const ops_array *x = operands[i];
-        if (!x || x->owner != owner ||
-            (x->state != OPS_NODE_MEMORY && x->state != OPS_NODE_DEFERRED)) {
-            ops_refuse_operands(function, operands, count);
-            return NULL;
-        }
-    }
-    return owner;
-}
 
 #endif

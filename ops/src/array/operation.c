@@ -395,6 +395,7 @@ ops_array *ops_array_prepare(ops_array *b, const ops_gemm_prepare_options *optio
     }
     ops_node_set_view(node, &prepared->b);
     hal_buffer_retain(node->view.buffer);
+    node->batch = ops_arrays_batch(arrays);
     node->operation = OPS_OPERATION_PREPARED;
     node->prepared = prepared;
     return node;

@@ -287,13 +287,6 @@ static bool update_is_in_place(const ops_array *root)
            !hal_buffer_is_shared(x->view.buffer);
 }
 
-bool ops_update_covers(const ops_array *root)
-{
-    const ops_tensor *target = ops_node_update_target(root);
-    return target->offset == 0 && ops_same_shape(target, &root->view) &&
-           ops_same_strides(target, &root->view);
-}
-
 hal_status ops_update_compute(ops_array *root, const ops_compute *compute)
 {
     ops_array *x = root->operands[0], *value = root->operands[1];
@@ -318,7 +311,7 @@ hal_status ops_update_compute(ops_array *root, const ops_compute *compute)
     hal_status status = HAL_OK;
     const bool has_target = ops_tensor_get_element_count(&target) > 0;
     const bool is_placed = has_target && placement_add_operand(&p, value, buffer, &target);
-    const bool is_copied = !in_place && !ops_update_covers(root);
+    const bool is_copied = !in_place && !ops_node_update_covers(root);
     if (is_copied && ops_tensor_get_element_count(&root->view) > 0) {
         status = placement_add_copy(&p, x, buffer, &root->view, compute);
     }

@@ -21,9 +21,6 @@ bool ops_concatenation_may_place(const ops_array *root);
 hal_status ops_concatenation_compute(ops_array *root, hal_memory_kind kind,
                                      const ops_compute *compute);
 
-/* Whether an update replaces all elements, in their order. */
-bool ops_update_covers(const ops_array *root);
-
 /* Computes an update: in the memory of operand 0 where nothing else can read that, else in a copy.
  */
 hal_status ops_update_compute(ops_array *root, const ops_compute *compute);

@@ -102,8 +102,8 @@ static void make(ops_context *context, ops_array *all[RESULTS])
     assert_int_equal(ops_scope_end(context), HAL_OK);
 }
 
-/* Makes and reads all arrays and repeats failed calls, which have to succeed then. Returns the
- * number of failed calls. */
+/* Makes and reads all arrays and repeats failed calls, which have to succeed then, unless the batch
+ * was lost. Returns the number of failed calls. */
 static int run(place *p, values *got)
 {
     ops_array *arrays[RESULTS];
@@ -125,7 +125,7 @@ static int run(place *p, values *got)
             failures++;
             status = ops_array_read(arrays[i], sizeof got->all[i], got->all[i]);
         }
-        if (status) {
+        if (status && !strstr(hal_status_message(), "was lost when its batch failed")) {
             fail_msg("result %d: %s", i, hal_status_message());
         }
     }

@@ -1,0 +1,25 @@
+/* Losses of a queue: batches that were dropped after an error, whose writes are missing. A library
+ * that keeps results of batches asks for them, because a flush reports a failure once. */
+#ifndef HAL_SRC_CORE_LOSS_H
+#define HAL_SRC_CORE_LOSS_H
+
+#include "queue.h"
+
+/* Notes that the queue's batch is dropped, because of the thread's last failure. `is_late`: it was
+ * flushed before, and later batches may read what it should have written.
+ * Threads: any that owns the batch. */
+void hal_loss_add(hal_queue *queue, const hal_recording *recording, hal_status status,
+                  bool is_late);
+
+/* The queue's program was told of late losses: points from now on do not depend on them.
+ * Threads: the queue's. */
+void hal_loss_tell(hal_queue *queue);
+
+/* Notes the loss of a batch that waits for a point of a late loss: it may read what is missing.
+ * Threads: any that owns the batch. */
+void hal_loss_follow(hal_queue *queue, const hal_recording *recording, hal_last_use wait);
+
+/* Forgets all. Threads: the queue's, which is opened. */
+void hal_loss_clear(hal_queue *queue);
+
+#endif
