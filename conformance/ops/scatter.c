@@ -1,6 +1,9 @@
-/* scatter.c: updates of picked elements, several of one element in their order. */
+/* scatter.c: updates of picked elements, several of one element in their order; and by atomic
+ * operations, which give sums of floats a definition that knows no order. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "case/cases.h"
 #include "ops/fixture.h"
@@ -13,6 +16,8 @@ typedef struct scatter_case {
     int64_t updates; /* along the axis */
     operand_layout layout;
     bool by_rows; /* the indices have one axis and are broadcast */
+    bool is_hard; /* values of all magnitudes, infinities, NaN, and pairs that cancel */
+    ops_scatter_order order;
 } scatter_case;
 
 static const case_size scatter_sizes[] = {
@@ -25,10 +30,38 @@ static const case_size scatter_sizes[] = {
 static const char *const kind_names[OPS_SCATTER_KIND_COUNT] = {"assign", "add", "multiply", "max",
                                                                "min"};
 
+/* Any bits, of which few are infinite or NaN, so that some elements get none, some one kind, some
+ * several; whole numbers and zeros; the number before with the other sign. */
+static void fill_hard(const scatter_case *tested, operand *filled, random_state *random)
+{
+    static const double special[] = {INFINITY, -INFINITY, NAN};
+    for (size_t i = 0; i < filled->count; i++) {
+        const uint64_t bits = random_bits(random, filled->type);
+        if (i % 3 == 0) {
+            number_store(filled->type, filled->elements, i, bits);
+            const double number = operand_get(filled, i);
+            if (random_bits(random, HAL_TYPE_U32) % (uint64_t)(1 + tested->updates) == 0) {
+                number_put(filled->type, filled->elements, i, special[i / 3 % 3]);
+            } else if (!isfinite(number)) {
+                number_put(filled->type, filled->elements, i, 1);
+            }
+        } else if (i % 3 == 1) {
+            number_put(filled->type, filled->elements, i, -operand_get(filled, i - 1));
+        } else {
+            number_put(filled->type, filled->elements, i,
+                       copysign(bits >> 1 & 3, bits & 1 ? -1 : 1));
+        }
+    }
+}
+
 /* Floats whose sums tell the order of additions; small whole numbers of narrow floats, which are
  * rounded once; integers that wrap. */
 static void fill(const scatter_case *tested, operand *filled, random_state *random)
 {
+    if (tested->is_hard) {
+        fill_hard(tested, filled, random);
+        return;
+    }
     if (hal_type_is_float(tested->type) && hal_type_is_value(tested->type)) {
         operand_fill(filled, random, -3.0, 3.0);
         return;
@@ -74,28 +107,119 @@ static double combine_floats(const scatter_case *tested, double x, double y)
         return x + y;
     case OPS_SCATTER_MULTIPLY:
         return x * y;
-    case OPS_SCATTER_MAX:
-        return fmax(x, y);
     default:
-        return fmin(x, y);
+        if (isnan(x) || isnan(y)) {
+            return NAN;
+        }
+        /* Of two zeros -0 is the smaller one. */
+        const bool is_less = x < y || (x == y && signbit(x));
+        return (tested->kind == OPS_SCATTER_MAX) == is_less ? y : x;
     }
 }
 
-static void reference(const scatter_case *tested, const operand *indices, const operand *updates,
-                      uint8_t *expected)
+/* A sum by its definition: of multiples of a unit that depends on the greatest member. */
+typedef struct fixed_sum {
+    double most, special; /* the latter: the sum of infinities and NaN */
+    int64_t sum;
+    bool has_zero; /* one that is not -0 */
+} fixed_sum;
+
+static bool is_sum(const scatter_case *tested)
+{
+    return tested->order == OPS_SCATTER_ATOMIC && tested->kind == OPS_SCATTER_ADD &&
+           hal_type_is_float(tested->type) && tested->type != HAL_TYPE_F64;
+}
+
+static void sum_see(fixed_sum *sum, double x)
+{
+    if (isfinite(x)) {
+        sum->most = fmax(sum->most, fabs(x));
+        sum->has_zero |= x != 0 || !signbit(x);
+    } else {
+        sum->special += x;
+    }
+}
+
+/* The exponent of the unit: F32 have none below -126. */
+static int sum_unit(const scatter_case *tested, const fixed_sum *sum)
+{
+    int guard = 1;
+    while (INT64_C(1) << guard < tested->updates + 1) {
+        guard++;
+    }
+    const int exponent = sum->most > 0 ? ilogb(sum->most) : -126;
+    return (exponent < -126 ? -126 : exponent) - 61 + guard;
+}
+
+static void sum_add(const scatter_case *tested, fixed_sum *sum, double x)
+{
+    sum->sum += isfinite(x) ? llround(ldexp(x, -sum_unit(tested, sum))) : 0;
+}
+
+/* In double precision, with a last bit that rounds right once more. */
+static double sum_value(const scatter_case *tested, const fixed_sum *sum)
+{
+    const int64_t size = llabs(sum->sum), cut = size >> 9;
+    const double value = (double)(cut | ((size & 511) != 0));
+    const double exact = size < INT64_C(1) << 53 ? (double)size : value * 512;
+    return sum->special != 0 ? sum->special
+           : sum->sum == 0   ? (sum->has_zero ? 0.0 : -0.0)
+                             : copysign(ldexp(exact, sum_unit(tested, sum)), (double)sum->sum);
+}
+
+/* `own` of an element before its updates, `elements` of them all. */
+static void sums_reference(const scatter_case *tested, const size_t *targets,
+                           const operand *updates, fixed_sum *sums, uint8_t *expected,
+                           size_t elements)
+{
+    for (size_t i = 0; i < elements; i++) {
+        sums[i] = (fixed_sum){0};
+        sum_see(&sums[i], number_get(tested->type, expected, i));
+    }
+    for (size_t i = 0; i < updates->count; i++) {
+        if (targets[i] < elements) {
+            sum_see(&sums[targets[i]], operand_get(updates, i));
+        }
+    }
+    for (size_t i = 0; i < elements; i++) {
+        sum_add(tested, &sums[i], number_get(tested->type, expected, i));
+    }
+    for (size_t i = 0; i < updates->count; i++) {
+        if (targets[i] < elements) {
+            sum_add(tested, &sums[targets[i]], operand_get(updates, i));
+        }
+    }
+    for (size_t i = 0; i < elements; i++) {
+        number_put(tested->type, expected, i, sum_value(tested, &sums[i]));
+    }
+}
+
+/* The element of y that each update is for; SIZE_MAX: none. */
+static void find_targets(const scatter_case *tested, const operand *indices, size_t count,
+                         size_t *targets)
 {
     const int64_t *shape = tested->shape;
     int64_t in[3] = {shape[0], shape[1], shape[2]};
     in[tested->axis] = tested->updates;
-    for (size_t i = 0; i < updates->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         size_t at[3] = {i / (size_t)(in[1] * in[2]), i / (size_t)in[2] % (size_t)in[1],
                         i % (size_t)in[2]};
         const double index = operand_get(indices, tested->by_rows ? at[tested->axis] : i);
-        if (!(index >= 0.0 && index < (double)shape[tested->axis])) {
+        const bool is_inside = index >= 0.0 && index < (double)shape[tested->axis];
+        at[tested->axis] = is_inside ? (size_t)index : 0;
+        targets[i] = (at[0] * (size_t)shape[1] + at[1]) * (size_t)shape[2] + at[2];
+        targets[i] = is_inside ? targets[i] : SIZE_MAX;
+    }
+}
+
+static void reference(const scatter_case *tested, const size_t *targets, const operand *updates,
+                      uint8_t *expected)
+{
+    for (size_t i = 0; i < updates->count; i++) {
+        const size_t to = targets[i];
+        if (to == SIZE_MAX) {
             continue;
         }
-        at[tested->axis] = (size_t)index;
-        const size_t to = (at[0] * (size_t)shape[1] + at[1]) * (size_t)shape[2] + at[2];
         if (hal_type_is_float(tested->type)) {
             number_put(tested->type, expected, to,
                        combine_floats(tested, number_get(tested->type, expected, to),
@@ -134,7 +258,14 @@ static void run_scatter(case_run *run, const void *parameters)
     for (size_t i = 0; i < y.count; i++) {
         number_store(y.type, expected, i, number_load(y.type, y.elements, i));
     }
-    reference(tested, &indices, &updates, expected);
+    size_t *targets = case_allocate(run, updates.count, sizeof *targets);
+    find_targets(tested, &indices, updates.count, targets);
+    if (is_sum(tested)) {
+        fixed_sum *sums = case_allocate(run, y.count, sizeof *sums);
+        sums_reference(tested, targets, &updates, sums, expected, y.count);
+    } else {
+        reference(tested, targets, &updates, expected);
+    }
     operand_upload(run, &y);
     operand_upload(run, &updates);
     operand_upload(run, &indices);
@@ -146,24 +277,30 @@ static void run_scatter(case_run *run, const void *parameters)
             picks.stride[i] = i == tested->axis ? indices.tensor.stride[0] : 0;
         }
     }
-    case_ok(run,
-            ops_scatter(run->ops, tested->kind, (int32_t)tested->axis, &picks, &updates.tensor,
-                        &y.tensor),
-            "ops_scatter");
+    ops_context_set_scatter(run->ops, tested->order);
+    const hal_status status = ops_scatter(run->ops, tested->kind, (int32_t)tested->axis, &picks,
+                                          &updates.tensor, &y.tensor);
+    ops_context_set_scatter(run->ops, OPS_SCATTER_ORDERED);
+    case_ok(run, status, "ops_scatter");
     operand_download(run, &y, "result");
-    operand_check_bits(run, &y, expected, false, "result");
+    operand_check_bits(run, &y, expected, tested->is_hard, "result");
 }
 
 static void print_scatter(const void *parameters, uint64_t seed, char *name, size_t bytes)
 {
     const scatter_case *tested = parameters;
+    const bool is_atomic = tested->order == OPS_SCATTER_ATOMIC;
     snprintf(name, bytes,
-             "ops/scatter(kind=%s,type=%s,shape=%lldx%lldx%lld,axis=%u,updates=%lld,indices=%s,"
-             "layout=%s,rows=%d,seed=%llu)",
-             kind_names[tested->kind], hal_type_name(tested->type), (long long)tested->shape[0],
-             (long long)tested->shape[1], (long long)tested->shape[2], tested->axis,
-             (long long)tested->updates, hal_type_name(tested->index_type),
-             layout_name(tested->layout), tested->by_rows, (unsigned long long)seed);
+             "ops/scatter%s(kind=%s,type=%s,shape=%lldx%lldx%lld,axis=%u,updates=%lld,indices=%s,"
+             "layout=%s,rows=%d%s,seed=%llu)",
+             is_atomic ? "_atomic" : "", kind_names[tested->kind], hal_type_name(tested->type),
+             (long long)tested->shape[0], (long long)tested->shape[1], (long long)tested->shape[2],
+             tested->axis, (long long)tested->updates, hal_type_name(tested->index_type),
+             layout_name(tested->layout), tested->by_rows,
+             !is_atomic        ? ""
+             : tested->is_hard ? ",hard=1"
+                               : ",hard=0",
+             (unsigned long long)seed);
 }
 
 static const case_family scatters = {.function = run_scatter,
@@ -186,6 +323,49 @@ static void run_refusals(case_run *run, const void *parameters)
     case_expect(run, ops_scatter(run->ops, add, 0, &i, &i, &y), wrong, NULL, "other updates");
     case_expect(run, ops_scatter(run->ops, add, 0, &i, &y, &y), wrong, NULL, "updates that are y");
     case_expect(run, ops_scatter(run->ops, add, 2, &i, &x, &y), wrong, NULL, "axis 2");
+}
+
+/* By atomic operations: each type and kind, with values that are hard for sums and order. */
+static void add_atomic(case_list *list)
+{
+    uint32_t turn = 0;
+    for (hal_type type = HAL_TYPE_BOOL; type < HAL_TYPE_COUNT; type++) {
+        for (uint32_t kind = 0; kind < (type == HAL_TYPE_BOOL ? 1u : 5u); kind++, turn++) {
+            const bool is_float = hal_type_is_float(type) && type != HAL_TYPE_F64;
+            const scatter_case tested = {.type = type,
+                                         .index_type = turn % 2 ? HAL_TYPE_I32 : HAL_TYPE_I64,
+                                         .kind = (ops_scatter_kind)kind,
+                                         .axis = turn % 3,
+                                         .shape = {6, turn % 5 ? 9 : 50, 11},
+                                         .updates = turn % 4 == 1 ? 40 : 7,
+                                         .layout = (operand_layout)(turn % LAYOUT_BROADCAST),
+                                         .by_rows = turn % 4 > 1,
+                                         .is_hard = is_float && kind != OPS_SCATTER_MULTIPLY,
+                                         .order = OPS_SCATTER_ATOMIC};
+            case_add_member(list, &scatters, &tested);
+        }
+    }
+    /* Sums: all updates of one element; several elements with copies of their sums; 10^6 elements
+     * of which few have updates, and most; rows. */
+    static const struct {
+        int64_t shape[3], updates;
+        uint32_t axis;
+        bool by_rows;
+    } sums[] = {{{1, 1, 1}, 20000, 0, false},     {{2, 3, 5}, 1537, 1, false},
+                {{1000000, 1, 1}, 999, 0, false}, {{1000000, 1, 1}, 300000, 0, false},
+                {{50, 1, 33}, 3000, 0, true},     {{4000, 1, 33}, 50, 0, true}};
+    for (uint32_t i = 0; i < 2 * sizeof sums / sizeof sums[0]; i++) {
+        scatter_case tested = {.type = i % 3 == 1 ? HAL_TYPE_BF16 : HAL_TYPE_F32,
+                               .index_type = i % 2 ? HAL_TYPE_I64 : HAL_TYPE_I32,
+                               .kind = i % 4 < 3 ? OPS_SCATTER_ADD : OPS_SCATTER_MIN,
+                               .axis = sums[i / 2].axis,
+                               .updates = sums[i / 2].updates,
+                               .by_rows = sums[i / 2].by_rows,
+                               .is_hard = i % 2,
+                               .order = OPS_SCATTER_ATOMIC};
+        memcpy(tested.shape, sums[i / 2].shape, sizeof tested.shape);
+        case_add_member(list, &scatters, &tested);
+    }
 }
 
 void cases_ops_scatter(case_list *list)
@@ -225,5 +405,6 @@ void cases_ops_scatter(case_list *list)
                                    .by_rows = i < 2};
         case_add_member(list, &scatters, &many);
     }
+    add_atomic(list);
     case_add(list, run_refusals, NULL, 0, "ops/refuses(scatter)");
 }

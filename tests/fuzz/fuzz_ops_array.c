@@ -433,10 +433,13 @@ static void call(machine *m)
             must(ops_scope_end(context) == HAL_ERROR_INVALID_STATE);
         }
         break;
-    case 2:
-        m->unfused = next(m) % 2 == 0;
+    case 2: {
+        const uint8_t options = next(m);
+        m->unfused = options % 2 == 0;
         ops_context_set_fusion(context, !m->unfused);
+        ops_context_set_scatter(context, (ops_scatter_order)(options / 2 % 4));
         break;
+    }
     case 3:
         toggle_recording(m);
         break;
@@ -473,6 +476,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         toggle_recording(&m);
     }
     ops_context_set_fusion(context, 1);
+    ops_context_set_scatter(context, OPS_SCATTER_ORDERED);
     for (; m.scopes > 0; m.scopes--) {
         must(ops_scope_end(context) == HAL_OK);
     }

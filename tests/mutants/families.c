@@ -38,6 +38,54 @@ static uint32_t scatter_reversed(wrap_ir *ir, uint32_t i)
     return edit_replace(ir, i, OPERATE(SUB, HAL_TYPE_U32, last, i));
 }
 
+/* Of a 64-bit atomic addition only the low word is added. */
+static uint32_t scatter_low_word(wrap_ir *ir, uint32_t i)
+{
+    if (edit_type_of(ir, ir->records[i].c) != HAL_TYPE_U64) {
+        return i;
+    }
+    uint32_t at = i;
+    const hal_ir_value mask = NUMBER(HAL_TYPE_U64, UINT32_MAX);
+    const hal_ir_value low = OPERATE(AND, HAL_TYPE_U64, ir->records[i + 1].c, mask);
+    ir->records[at].c = low;
+    return at;
+}
+
+/* The last one of several atomic operations stays. */
+static uint32_t scatter_exchanged(wrap_ir *ir, uint32_t i)
+{
+    ir->records[i].flags = HAL_IR_ATOMIC_EXCHANGE;
+    return i;
+}
+
+static uint32_t scatter_direct(wrap_ir *ir, uint32_t i)
+{
+    return scatter_exchanged(ir, i);
+}
+
+/* An element begins as if it were 0. */
+static uint32_t scatter_own_lost(wrap_ir *ir, uint32_t i)
+{
+    const hal_ir_value code = ir->records[i].c;
+    if (edit_type_of(ir, code) != HAL_TYPE_U32) {
+        return i;
+    }
+    uint32_t at = i;
+    const hal_ir_value zero = NUMBER(HAL_TYPE_U32, 0);
+    ir->records[at].c = zero;
+    return at;
+}
+
+/* A negative sum or member is taken for a positive one. */
+static uint32_t scatter_unsigned(wrap_ir *ir, uint32_t i)
+{
+    for (uint32_t k = i + 1; k < ir->ir.record_count; k++) {
+        hal_ir_record *choice = &ir->records[k];
+        choice->b = choice->opcode == HAL_IR_SELECT && choice->b == i ? choice->c : choice->b;
+    }
+    return i;
+}
+
 /* ---- Scans, order, reductions ---- */
 
 /* What a scan carries to the next elements lacks the last of those before. */
@@ -317,6 +365,11 @@ static uint32_t random_bits(wrap_ir *ir, uint32_t i)
     }
 const mutant mutants_families[] = {MUTANT(gather_beyond, "gather", LT, NONE),
                                    MUTANT(scatter_reversed, "scatter_in_turn", FOR, NONE),
+                                   MUTANT(scatter_low_word, "scatter_sum", ATOMIC, NONE),
+                                   MUTANT(scatter_exchanged, "scatter_most", ATOMIC, NONE),
+                                   MUTANT(scatter_direct, "scatter_direct", ATOMIC, NONE),
+                                   MUTANT(scatter_own_lost, "scatter_begin", STORE, NONE),
+                                   MUTANT(scatter_unsigned, "scatter_end", NEG, U64),
                                    MUTANT(scan_carried, "scan", SET, NONE),
                                    MUTANT(sort_unstable, "sort_counts", LT, NONE),
                                    MUTANT(argmax_any, "reduce", OR, NONE),

@@ -45,6 +45,10 @@
       "how convolutions are computed, for measurements: copied (windows become a matrix), "        \
       "direct (windows are summed, where they can be) or implicit (the product's kernel reads "    \
       "the image, where it can); unset: by bytes and operations")                                  \
+    X(HAL_SCATTER, "ORDER", "ops/src/tensor/context_create.c",                                     \
+      "the order in which scatters combine the updates of an element: ordered, unordered (sums "   \
+      "of integers by atomic operations, where that takes less time) or atomic (by atomic "        \
+      "operations, where they can be); unset: ordered, or what the program sets")                  \
     X(HAL_COMM, "RANK/COUNT:NAME", "hal/src/comm/environment.c",                                   \
       "the process's rank in the communicator that hal_comm_create_from_environment creates, "     \
       "the number of ranks and a name for the job; unset: the launcher's variables")               \

@@ -31,6 +31,23 @@ typedef enum ops_scatter_kind {
     OPS_SCATTER_KIND_COUNT
 } ops_scatter_kind;
 
+/* In which order ops_scatter and ops_array_scatter combine the updates of an element, which sums of
+ * F32, F16, BF16 and F8_E4M3 depend on. Other kinds and types have the same bits with ORDERED and
+ * UNORDERED. */
+typedef enum ops_scatter_order {
+    OPS_SCATTER_ORDERED, /* sums are those of additions in the order of the updates */
+    /* Sums of F32 and narrower floats do not depend on the order: integers are added by atomic
+     * operations where that takes less time than ORDERED on the device. */
+    OPS_SCATTER_UNORDERED,
+    OPS_SCATTER_ATOMIC, /* atomic operations for all that they can compute, on any device */
+    OPS_SCATTER_ORDER_COUNT
+} ops_scatter_order;
+
+/* Sets the order for calls from now on; at first that of the variable HAL_SCATTER ("ordered",
+ * "unordered" or "atomic"), else ORDERED.
+ * Threads: the queue's. Errors: none; other values count as ORDERED. */
+HAL_API void ops_context_set_scatter(ops_context *context, ops_scatter_order order);
+
 /* Updates the elements of y that indices (I32 or I64) pick along `axis`: y[i, ..., indices[i, j,
  * ...], ...] = update or y o update for updates[i, j, ...]. Updates and indices have one shape,
  * which is y's except for the length at the axis; give indices of whole rows a stride of 0 along
@@ -41,6 +58,16 @@ typedef enum ops_scatter_kind {
  * arithmetic is exact. The indices are sorted first, in temporary memory as of ops_sort, many of
  * them by as many bits as the length of y's axis has; on processors one work-item for each line
  * goes through its updates instead, without such memory.
+ *
+ * GPUs do not sort for ASSIGN, for sums of I32 to U64, and for MAX and MIN of all but F64: atomic
+ * operations give the same bits. Temporary memory: 4 bytes for each element of y, or none.
+ *
+ * With ops_context_set_scatter also sums of F32 and narrower floats: y and its updates are rounded
+ * to whole multiples of one unit, which depends on the greatest of them, M; these are added without
+ * error, and the sum is rounded once. So the result has the same bits in any order, in every run
+ * and on every device. Its error is at most half a unit in the last place of the result plus 2^-61
+ * (n + 1)^2 M, with n the updates along the axis. A sum is infinite if it is beyond the range, not
+ * if a part of it is. Temporary memory: 12 bytes for each element of y.
  * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, those of ops_sort. */
 HAL_API hal_status ops_scatter(ops_context *context, ops_scatter_kind kind, int32_t axis,
                                const ops_tensor *indices, const ops_tensor *updates,

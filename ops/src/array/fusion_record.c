@@ -9,6 +9,7 @@
 #include "kernels/fold.h"
 #include "kernels/pool.h"
 #include "kernels/reduce.h"
+#include "kernels/scatter_atomic.h"
 
 #include <ops/index.h>
 #include <ops/windows.h>
@@ -227,9 +228,8 @@ static hal_status record_concatenate(const ops_fusion_plan *plan, const ops_tens
 static hal_status record_scatter(const ops_fusion_plan *plan, const ops_tensor *y)
 {
     const ops_array *anchor = plan->anchor;
-    HAL_TRY(ops_copy(plan->context, &plan->inputs[0]->view, y));
-    return ops_scatter(plan->context, (ops_scatter_kind)anchor->function, anchor->axis,
-                       &plan->inputs[1]->view, &plan->inputs[2]->view, y);
+    return ops_scatter_of(plan->context, anchor->function, anchor->axis, &plan->inputs[0]->view,
+                          &plan->inputs[1]->view, &plan->inputs[2]->view, y);
 }
 
 static hal_status record_attention(const ops_fusion_plan *plan, const ops_tensor *y)

@@ -2,6 +2,8 @@
  * copy. */
 #include "deferred.h"
 
+#include "kernels/scatter_atomic.h"
+
 static hal_status check_indices(const char *function, const ops_array *indices)
 {
     const hal_type type = indices->view.type;
@@ -173,7 +175,8 @@ ops_array *ops_array_scatter(ops_scatter_kind kind, int32_t axis, ops_array *x, 
     }
     ops_result_like(x, &result);
     result.axis = along;
-    return ops_defer("ops_array_scatter", OPS_OPERATION_SCATTER, kind, operands, 3, &result);
+    const uint32_t function = ops_scatter_function(x->owner->context, kind);
+    return ops_defer("ops_array_scatter", OPS_OPERATION_SCATTER, function, operands, 3, &result);
 }
 
 ops_array *ops_array_concatenate(int32_t axis, ops_array *const *parts, uint32_t part_count)

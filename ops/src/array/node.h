@@ -67,7 +67,7 @@ typedef enum ops_operation {
                            * ops_grouped_form */
     OPS_OPERATION_GATHER,
     OPS_OPERATION_TAKE,
-    OPS_OPERATION_SCATTER,     /* `function` is the ops_scatter_kind */
+    OPS_OPERATION_SCATTER,     /* `function`: see ops_scatter_function */
     OPS_OPERATION_SCAN,        /* `function` is the ops_scan_kind */
     OPS_OPERATION_ORDER,       /* places of the sorted elements; `function`: descending */
     OPS_OPERATION_CONCATENATE, /* `function`: OPS_CONCATENATE_PARTS, or 0 */

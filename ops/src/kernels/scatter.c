@@ -1,8 +1,10 @@
 /* Scattering. Indices are sorted, so the updates of one element follow one another in their order,
  * and one work-item combines them. On processors, whose work-items wait for each other in any case,
- * one for each line goes through all updates instead. */
+ * one for each line goes through all updates instead. Where the order does not matter, GPUs combine
+ * them by atomic operations (scatter_atomic.c). */
 #include "axis_last.h"
 #include "index_task.h"
+#include "scatter_atomic.h"
 #include "sort_call.h"
 #include "tensor/allocation.h"
 #include "tensor/dispatch.h"
@@ -296,22 +298,19 @@ static hal_status check_scatter(const ops_context *context, ops_scatter_kind kin
     return ops_check_apart("ops_scatter", "indices", indices, y);
 }
 
-hal_status ops_scatter(ops_context *context, ops_scatter_kind kind, int32_t axis,
-                       const ops_tensor *indices, const ops_tensor *updates, const ops_tensor *y)
+/* Combines the updates of each element in their order. */
+static hal_status record_in_order(ops_context *context, const ops_scatter_call *call)
 {
-    scatter_call c = {.kind = kind};
-    HAL_TRY(check_scatter(context, kind, axis, indices, updates, y, &c.axis));
-    if (ops_tensor_get_element_count(updates) == 0 || ops_tensor_get_element_count(y) == 0) {
-        return HAL_OK;
-    }
-    c.y = *y;
-    if (context->tuning->scatter_in_turn && updates->shape[c.axis] <= INT32_MAX) {
+    scatter_call c = {.kind = call->kind, .axis = call->axis, .y = call->y};
+    const ops_tensor *indices = &call->indices, *updates = &call->updates;
+    const int32_t axis = (int32_t)call->axis;
+    if (context->tuning->scatter_in_turn && updates->shape[axis] <= INT32_MAX) {
         c.indices = *indices;
         c.updates = *updates;
         return record_in_turn(context, &c);
     }
     /* Parts whose updates of one element no loop's limit cuts. */
-    const int64_t length = updates->shape[c.axis], most = ops_loop_limit(context, 0, 64);
+    const int64_t length = updates->shape[axis], most = ops_loop_limit(context, 0, 64);
     const int64_t part = length < most ? length : most;
     for (int64_t start = 0; start < length; start += part) {
         const int64_t count = part < length - start ? part : length - start;
@@ -320,4 +319,49 @@ hal_status ops_scatter(ops_context *context, ops_scatter_kind kind, int32_t axis
         HAL_TRY(record_part(context, &c));
     }
     return HAL_OK;
+}
+
+static hal_status record_scatter(ops_context *context, const ops_scatter_call *call)
+{
+    bool done = false;
+    if (ops_tensor_get_element_count(&call->updates) > 0 &&
+        ops_tensor_get_element_count(&call->y) > 0 && ops_scatter_is_atomic(context, call)) {
+        HAL_TRY(ops_scatter_by_atomics(context, call, &done));
+    }
+    if (done) {
+        return HAL_OK;
+    }
+    if (!call->in_place) {
+        HAL_TRY(ops_copy(context, &call->x, &call->y));
+    }
+    return ops_tensor_get_element_count(&call->updates) == 0 ||
+                   ops_tensor_get_element_count(&call->y) == 0
+               ? HAL_OK
+               : record_in_order(context, call);
+}
+
+hal_status ops_scatter(ops_context *context, ops_scatter_kind kind, int32_t axis,
+                       const ops_tensor *indices, const ops_tensor *updates, const ops_tensor *y)
+{
+    ops_scatter_call c = {.kind = kind, .in_place = true};
+    HAL_TRY(check_scatter(context, kind, axis, indices, updates, y, &c.axis));
+    c.order = (ops_scatter_order)context->scatter;
+    c.indices = *indices;
+    c.updates = *updates;
+    c.x = c.y = *y;
+    return record_scatter(context, &c);
+}
+
+hal_status ops_scatter_of(ops_context *context, uint32_t function, int32_t axis,
+                          const ops_tensor *x, const ops_tensor *indices, const ops_tensor *updates,
+                          const ops_tensor *y)
+{
+    ops_scatter_call c = {.kind = (ops_scatter_kind)(function % OPS_SCATTER_KIND_COUNT),
+                          .order = (ops_scatter_order)(function / OPS_SCATTER_KIND_COUNT)};
+    HAL_TRY(check_scatter(context, c.kind, axis, indices, updates, y, &c.axis));
+    c.indices = *indices;
+    c.updates = *updates;
+    c.x = *x;
+    c.y = *y;
+    return record_scatter(context, &c);
 }

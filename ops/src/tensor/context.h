@@ -45,6 +45,7 @@ struct ops_context {
     ops_expression *cast[HAL_TYPE_COUNT][HAL_TYPE_COUNT];
     ops_scratch scratch;
     uint32_t convolution;        /* an ops_convolution_way */
+    uint32_t scatter;            /* an ops_scatter_order */
     struct ops_returns *returns; /* of exports to streams; null: none yet */
     void *plans;                 /* of gemm/cache.c, freed with the context; null: none yet */
     struct ops_plan_recorder *recorder;

@@ -7,6 +7,7 @@
 #include "returns.h"
 
 #include <ops/convolution.h>
+#include <ops/index.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,15 @@ static ops_convolution_way convolution_way(void)
            : text && strcmp(text, "implicit") == 0 ? OPS_CONVOLUTION_IMPLICIT
            : text && strcmp(text, "direct") == 0   ? OPS_CONVOLUTION_DIRECT
                                                    : OPS_CONVOLUTION_AUTO;
+}
+
+/* The order of scatters that the variable names. */
+static ops_scatter_order scatter_order(void)
+{
+    const char *text = secure_getenv("HAL_SCATTER");
+    return text && strcmp(text, "unordered") == 0 ? OPS_SCATTER_UNORDERED
+           : text && strcmp(text, "atomic") == 0  ? OPS_SCATTER_ATOMIC
+                                                  : OPS_SCATTER_ORDERED;
 }
 
 hal_status ops_context_create(hal_queue *queue, ops_context **context)
@@ -37,6 +47,7 @@ hal_status ops_context_create(hal_queue *queue, ops_context **context)
     made->info = hal_device_get_info(made->device);
     made->tuning = ops_tuning_select(made->info);
     made->convolution = (uint32_t)convolution_way();
+    made->scatter = (uint32_t)scatter_order();
     made->recorder = ops_plan_recorder_create();
     made->compile_policy = ops_compile_policy_create(&made->tuning->compile, made->info);
     hal_status status =
@@ -86,6 +97,11 @@ void ops_context_destroy(ops_context *context)
 void ops_context_set_convolution(ops_context *context, ops_convolution_way way)
 {
     context->convolution = (uint32_t)way <= OPS_CONVOLUTION_DIRECT ? (uint32_t)way : 0;
+}
+
+void ops_context_set_scatter(ops_context *context, ops_scatter_order order)
+{
+    context->scatter = (uint32_t)order < OPS_SCATTER_ORDER_COUNT ? (uint32_t)order : 0;
 }
 
 hal_queue *ops_context_get_queue(const ops_context *context)

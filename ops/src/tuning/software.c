@@ -10,6 +10,7 @@
 const ops_tuning ops_tuning_software = {
     .device_class = "software gpu",
     .index32_limit = INT64_C(1) << 31,
+    .scatter_atomics = true,
     .attention = {.block_bytes = UINT64_C(4) << 20},
     .elementwise = {.general_bytes = 4,
                     .max_width = 8,

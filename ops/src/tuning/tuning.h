@@ -263,6 +263,7 @@ typedef struct ops_tuning {
     int64_t index32_limit;  /* counts and indices below it have 32 bits; at most 2^31 */
     bool knows_dense_views; /* kernels are told which views are contiguous */
     bool scatter_in_turn;   /* one work-item for each line of updates (kernels/scatter.c) */
+    bool scatter_atomics;   /* atomic operations take less time than sorts do */
     ops_attention_tuning attention;
     ops_elementwise_tuning elementwise;
     ops_ranges_tuning ranges;

@@ -82,6 +82,8 @@ void open_device(Device &device)
     check(hal_queue_create(device.device, &device.queue));
     check(ops_context_create(device.queue, &device.context));
     ops_context_set_fusion(device.context, chosen_mode == Mode::FUSED);
+    // Reproducible too, so also with torch.use_deterministic_algorithms.
+    ops_context_set_scatter(device.context, OPS_SCATTER_UNORDERED);
 }
 
 // After the mutex was locked.

@@ -66,9 +66,13 @@ static void scattered(void)
     ops_array *x = matrix();
     ops_array *index = made(ops_array_from_host(test_context, HAL_TYPE_I32, 2, narrow, picks));
     ops_array *y = made(ops_array_from_host(test_context, HAL_TYPE_F32, 2, narrow, numbers));
-    expect(ops_array_scatter(OPS_SCATTER_ADD, 1, x, index, y), sums, COUNT);
-    expect(ops_array_scatter(OPS_SCATTER_ASSIGN, 1, x, index, y), last, COUNT);
-    expect(x, values, COUNT);
+    for (int order = 0; order < OPS_SCATTER_ORDER_COUNT; order++) {
+        ops_context_set_scatter(test_context, (ops_scatter_order)order);
+        expect(ops_array_scatter(OPS_SCATTER_ADD, 1, x, index, y), sums, COUNT);
+        expect(ops_array_scatter(OPS_SCATTER_ASSIGN, 1, x, index, y), last, COUNT);
+        expect(x, values, COUNT);
+    }
+    ops_context_set_scatter(test_context, OPS_SCATTER_ORDERED);
 }
 
 static void scanned(void)
