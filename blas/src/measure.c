@@ -18,6 +18,7 @@ const int64_t blas_measure_columns[BLAS_MODEL_THIN] = {4, 16};
 #define CURVE_SECONDS 0.05
 #define LEAST_BYTES 64
 #define PARALLEL_ORDER 512
+#define PARALLEL_SECONDS 0.05
 
 /* The kernel lets threads that share a processor take turns more often. */
 #define PREEMPTION_NANOSECONDS 1e7
@@ -27,11 +28,11 @@ const int64_t blas_measure_columns[BLAS_MODEL_THIN] = {4, 16};
 /* A measurement is repeated this often at least, then for longer than the kernel lets others have
  * the processor: the least time counts. Calls, of which there are many, are measured for less. */
 #define MIN_TURNS 3
-#define TURNS_SECONDS 0.04
-#define CALL_SECONDS 0.01
+#define TURNS_SECONDS 0.02
+#define CALL_SECONDS 0.005
 
 /* Of the calls of all kinds. */
-#define CALL_ORDER 256
+#define CALL_ORDER 192
 
 /* Calls are not measured of a type whose products take the device this many times as long as the
  * host, at this point of the curves: it computes none of them. */
@@ -219,7 +220,7 @@ static hal_status clock_choose(trial *t)
     const double begin = clock_read(CLOCK_MONOTONIC);
     const double begin_processors = clock_read(CLOCK_PROCESS_CPUTIME_ID);
     double elapsed = 0;
-    while (status == HAL_OK && elapsed < 1e9 * TURNS_SECONDS) {
+    while (status == HAL_OK && elapsed < 1e9 * PARALLEL_SECONDS) {
         status = host_product(t);
         elapsed = clock_read(CLOCK_MONOTONIC) - begin;
     }

@@ -189,49 +189,64 @@ typedef void groups_function(const char *, const char *, const void *, const voi
                              const void *, const void *, void *const *, const void *, const void *,
                              const void *);
 
-/* gemm_batch: the first product is a group, an empty one follows, then the others in reverse. */
-static void invoke_groups(blas_function *function, const blas_call *call, bool is_wide)
-{
-    const int64_t values[6] = {call->m, call->n, call->k, call->lda, call->ldb, call->ldc};
-    const size_t bytes = blas_type_bytes(blas_call_type(call));
+/* The lists of a gemm_batch: the first product is a group, an empty one follows, then the others in
+ * reverse. Empty for other routines. */
+typedef struct group_lists {
     const void *a[4], *b[4];
     void *c[4];
     char letters[2][3], scalars[2][3 * 16];
-    int64_t wide[8][3] = {{0}};
+    int64_t wide[8][3];
     int32_t narrow[8][3];
+} group_lists;
+
+static void lists_fill(const blas_call *call, group_lists *lists)
+{
+    const int64_t values[6] = {call->m, call->n, call->k, call->lda, call->ldb, call->ldc};
+    const size_t bytes = blas_type_bytes(blas_call_type(call));
+    memset(lists, 0, sizeof *lists);
+    if (call->routine < BLAS_ROUTINE_sgemm_batch) {
+        return;
+    }
     for (int64_t i = 0; i < call->batch; i++) {
         const blas_call one = blas_call_product(call, i == 0 ? 0 : call->batch - i);
-        a[i] = one.a;
-        b[i] = one.b;
-        c[i] = one.c;
+        lists->a[i] = one.a;
+        lists->b[i] = one.b;
+        lists->c[i] = one.c;
     }
-    wide[6][0] = 3;
-    wide[7][0] = 1;
-    wide[7][2] = call->batch - 1;
+    lists->wide[6][0] = 3;
+    lists->wide[7][0] = 1;
+    lists->wide[7][2] = call->batch - 1;
     for (int group = 0; group < 3; group++) {
-        letters[0][group] = call->transa;
-        letters[1][group] = call->transb;
-        memcpy(scalars[0] + (size_t)group * bytes, call->alpha, bytes);
-        memcpy(scalars[1] + (size_t)group * bytes, call->beta, bytes);
+        lists->letters[0][group] = call->transa;
+        lists->letters[1][group] = call->transb;
+        memcpy(lists->scalars[0] + (size_t)group * bytes, call->alpha, bytes);
+        memcpy(lists->scalars[1] + (size_t)group * bytes, call->beta, bytes);
         for (int i = 0; i < 8; i++) {
-            wide[i][group] = i < 6 ? values[i] : wide[i][group];
-            narrow[i][group] = (int32_t)wide[i][group];
+            lists->wide[i][group] = i < 6 ? values[i] : lists->wide[i][group];
+            lists->narrow[i][group] = (int32_t)lists->wide[i][group];
         }
     }
-    const void *l[8];
-    for (int i = 0; i < 8; i++) {
-        l[i] = is_wide ? (const void *)wide[i] : narrow[i];
-    }
-    ((groups_function *)function)(letters[0], letters[1], l[0], l[1], l[2], scalars[0], a, l[3], b,
-                                  l[4], scalars[1], c, l[5], l[6], l[7]);
 }
 
-static bool invoke(blas_function *function, const blas_call *call, bool is_wide)
+static void invoke_groups(blas_function *function, const group_lists *lists, bool is_wide)
+{
+    const void *l[8];
+    for (int i = 0; i < 8; i++) {
+        l[i] = is_wide ? (const void *)lists->wide[i] : lists->narrow[i];
+    }
+    ((groups_function *)function)(lists->letters[0], lists->letters[1], l[0], l[1], l[2],
+                                  lists->scalars[0], lists->a, l[3], lists->b, l[4],
+                                  lists->scalars[1], lists->c, l[5], l[6], l[7]);
+}
+
+/* `lists` are those of the call, which only gemm_batch reads. */
+static bool invoke(blas_function *function, const blas_call *call, const group_lists *lists,
+                   bool is_wide)
 {
     if (call->routine < BLAS_ROUTINE_sgemm_batch) {
         return blas_invoke(function, call, is_wide);
     }
-    invoke_groups(function, call, is_wide);
+    invoke_groups(function, lists, is_wide);
     return true;
 }
 
@@ -267,7 +282,9 @@ static int check_one(void *library, int64_t order)
     memcpy(expected, given, bytes);
     const bool is_wide = random_bits() % 2;
     blas_function *routine = routine_of(library, made.call.routine, is_wide);
-    int failed = !routine || !invoke(routine, &made.call, is_wide);
+    group_lists lists;
+    lists_fill(&made.call, &lists);
+    int failed = !routine || !invoke(routine, &made.call, &lists, is_wide);
     made.call.c = expected;
     if (!blas_call_is_empty(&made.call)) {
         blas_plain_compute(&made.call);
@@ -316,13 +333,15 @@ static void time_one(void *library, int64_t order, timing *made)
     const size_t bytes = (size_t)(call.c.leading * call.c.columns) * blas_type_bytes(type);
     void *kept = malloc(bytes);
     memcpy(kept, call.call.c, bytes);
+    group_lists lists;
+    lists_fill(&call.call, &lists);
     *made = (timing){1e9, 1e9, 0, ""};
     describe(&call.call, made->text);
     const double begin = now();
     for (int turn = 0; turn < 3 || (turn < 200 && now() - begin < 0.02); turn++) {
         memcpy(call.call.c, kept, bytes);
         double start = now();
-        invoke(routine, &call.call, false);
+        invoke(routine, &call.call, &lists, false);
         made->ours = fmin(made->ours, now() - start);
         memcpy(call.call.c, kept, bytes);
         start = now();
