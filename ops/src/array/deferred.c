@@ -118,15 +118,46 @@ FOR_EACH_COUNT void node_set_order(ops_array *node, ops_array *const *operands, 
     }
 }
 
+/* Arrays that are looked at for what a reduction's prologue reads, at most. */
+#define DEEPEST_VISITS 32u
+
+/* Executes what the elementwise nodes read that compute x, and counts them again. Not those nodes:
+ * the kernel of the reduction that reads x computes them, and would read them from memory else. */
+static hal_status execute_before(ops_array *x, uint32_t *visits)
+{
+    hal_status status = HAL_OK;
+    if (x->state != OPS_NODE_DEFERRED || *visits == 0) {
+        return HAL_OK;
+    }
+    (*visits)--;
+    if (ops_node_is_view(x)) {
+        status = execute_before(ops_view_source(x), visits);
+    } else if (!ops_node_is_elementwise(x)) {
+        return ops_execute(&x, 1);
+    }
+    for (uint32_t i = 0; ops_node_is_elementwise(x) && i < x->operand_count && !status; i++) {
+        status = execute_before(x->operands[i], visits);
+    }
+    if (x->state == OPS_NODE_DEFERRED) {
+        node_count_cluster(x);
+    }
+    return status;
+}
+
 static hal_status node_execute_deepest(ops_array *node)
 {
+    const bool has_prologue = node->operation == OPS_OPERATION_REDUCE && node->owner->fusion;
     hal_status status = HAL_OK;
     ops_array *const *operands = ops_node_operands(node);
     for (uint32_t i = 0; i < node->operand_count && status == HAL_OK; i++) {
         ops_array *operand = operands[i];
-        if (operand->state == OPS_NODE_DEFERRED &&
+        uint32_t visits = DEEPEST_VISITS;
+        node->owner->why = "four kernels are waiting: the device should start";
+        if (has_prologue) {
+            status = execute_before(operand, &visits);
+        }
+        if (status == HAL_OK && operand->state == OPS_NODE_DEFERRED &&
             operand->depth + OPS_KERNEL_DEPTH >= node->depth) {
-            node->owner->why = "four kernels are waiting: the device should start";
             status = ops_execute(&operand, 1);
         }
     }

@@ -150,17 +150,24 @@ static hal_status plan_choose_recording(const ops_fusion_plan *plan, const ops_a
 }
 
 /* A recording of a graph is where kernels are compiled ahead. */
-static ops_compile_decision plan_defer_compile(const ops_fusion_plan *plan,
-                                               const ops_arrays *arrays, const uint64_t hash[2])
+static hal_status plan_defer_compile(const ops_fusion_plan *plan, const ops_arrays *arrays,
+                                     const uint64_t hash[2], ops_compile_decision *decision)
 {
     const uint32_t kernels = ops_fusion_plan_operation_count(plan);
     if (kernels == 1 || arrays->is_recording || !plan->fuse || plan->reads || plan->writes) {
-        return OPS_COMPILE_NOW;
+        *decision = OPS_COMPILE_NOW;
+        return HAL_OK;
     }
     const ops_tensor *like =
         plan->has_prologue ? &plan->anchor->operands[0]->view : &plan->outputs[0]->view;
-    return ops_defer_compile(plan->context->compile_policy, hash, kernels,
-                             view_bytes(like) * (kernels - 1));
+    *decision = ops_defer_compile(plan->context->compile_policy, hash, kernels,
+                                  view_bytes(like) * (kernels - 1));
+    if (*decision == OPS_DEFER_REQUESTED) {
+        HAL_TRY(ops_compile_ahead_collect(plan->context));
+        *decision =
+            ops_compile_ahead_delays(plan->context, hash) ? OPS_DEFER_AGAIN : OPS_DEFER_REQUESTED;
+    }
+    return HAL_OK;
 }
 
 /* Marks all nodes as computed and gives the outputs their buffers. */
@@ -193,21 +200,22 @@ static void plan_set_results(const ops_fusion_plan *plan, ops_arrays *arrays,
     }
 }
 
-/* Records the plan and inserts it into the plan cache. *is_deferred: missing kernels are not to be
- * compiled now; receives whether one was missing, so that nothing was recorded. */
+/* Records the plan and inserts it into the plan cache. *is_deferred receives whether a kernel was
+ * missing that is not to be compiled now, so that nothing was recorded. */
 static hal_status plan_record(const ops_fusion_plan *plan, ops_arrays *arrays,
-                              const uint64_t hash[2], hal_buffer *const *buffers, bool *is_deferred)
+                              const uint64_t hash[2], hal_buffer *const *buffers,
+                              ops_compile_decision decision, bool *is_deferred)
 {
     const uint32_t count = plan->input_count + ops_fusion_plan_buffer_count(plan);
-    const bool may_defer = *is_deferred;
+    const bool may_defer = decision != OPS_COMPILE_NOW;
     ops_compile_policy *policy = plan->context->compile_policy;
     ops_plan_recorder *recorder = plan->context->recorder;
     ops_plan_recorder_begin(recorder, buffers, count);
     if (may_defer) {
-        ops_compile_policy_begin_keeping(policy, hash);
+        ops_compile_policy_begin_refusing(policy, hash, decision == OPS_DEFER_REQUESTED);
     }
     const hal_status status = ops_fusion_record(plan, buffers + plan->input_count);
-    *is_deferred = may_defer && ops_compile_policy_end_keeping(policy) && status != HAL_OK;
+    *is_deferred = may_defer && ops_compile_policy_end_refusing(policy) && status != HAL_OK;
     if (status != HAL_OK) {
         ops_plan_recorder_cancel(recorder);
         return *is_deferred ? HAL_OK : status;
@@ -238,9 +246,10 @@ static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
     HAL_TRY(plan_choose_recording(plan, arrays, recorded, &choice));
     const bool is_general = recorded && ops_recorded_plan_is_general(recorded);
     recorded = choice != PLAN_AS_BEFORE && is_general ? NULL : recorded;
-    const ops_compile_decision decision = recorded || choice != PLAN_AS_BEFORE
-                                              ? OPS_COMPILE_NOW
-                                              : plan_defer_compile(plan, arrays, hash);
+    ops_compile_decision decision = OPS_COMPILE_NOW;
+    if (!recorded && choice == PLAN_AS_BEFORE) {
+        HAL_TRY(plan_defer_compile(plan, arrays, hash, &decision));
+    }
     *is_deferred = decision != OPS_COMPILE_NOW;
     if (decision == OPS_DEFER_AGAIN) {
         return HAL_OK;
@@ -256,7 +265,7 @@ static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
         ops_compile_policy *policy = plan->context->compile_policy;
         policy->specialises = choice == PLAN_SPECIALISES;
         policy->requests = choice == PLAN_REQUESTS;
-        status = plan_record(plan, arrays, hash, buffers, is_deferred);
+        status = plan_record(plan, arrays, hash, buffers, decision, is_deferred);
         policy->specialises = policy->requests = false;
         ops_compile_policy_end_eager(policy, plan->context->kernels.insertions != kernels);
     }

@@ -63,8 +63,9 @@ static bool row_may_join(const ops_array *reduction, const ops_array *operand)
  * computes it. Assumes that all its uses but one are outside of the cluster. */
 static bool operand_is_stored(const ops_array *operand)
 {
-    return ops_node_is_held(operand) || operand->uses > 1 ||
-           (operand->in_scope && operand->was_computed);
+    return !ops_node_is_remade(operand) &&
+           (ops_node_is_held(operand) || operand->uses > 1 ||
+            (operand->in_scope && operand->was_computed));
 }
 
 /* The elements of an operand in a frame, in the shape of the outermost view around it. */
@@ -111,6 +112,14 @@ static bool operand_joins(const cluster_gather *gather, const ops_array *node, u
            (ops_node_has_order_of(operand, gather->root) || !operand_is_stored(operand));
 }
 
+/* Whether the source of a view is computed again by each kernel, once what it is made of is stored:
+ * that comes first, since a kernel of views could not store it. */
+static bool view_waits(const ops_array *view)
+{
+    const ops_array *source = ops_view_source(view);
+    return ops_node_is_remade(source) && source->operands[0]->state == OPS_NODE_DEFERRED;
+}
+
 /* Whether operand `number` of a node is a view that is computed in the kernel of the root. Of rows,
  * one that has all elements of their shape. */
 static bool view_joins(const cluster_gather *gather, const ops_array *node, uint32_t number,
@@ -118,7 +127,7 @@ static bool view_joins(const cluster_gather *gather, const ops_array *node, uint
 {
     const ops_array *operand = node->operands[number];
     if (!operand->is_fusible || !gather->fuse ||
-        gather->cluster->frame_count == OPS_CLUSTER_FRAMES) {
+        gather->cluster->frame_count == OPS_CLUSTER_FRAMES || view_waits(operand)) {
         return false;
     }
     return gather->reduction && frame == 0
@@ -304,13 +313,15 @@ static uint32_t cluster_uses(const ops_fusion_cluster *cluster, const ops_array 
 }
 
 /* Whether node number `index` may be read later: a caller holds it, a node outside the cluster uses
- * it, or its scope still owns it and it would be computed for the second time. */
+ * it, or its scope still owns it and it would be computed for the second time; and it is not made
+ * again by each kernel. */
 static bool cluster_must_store(const ops_fusion_cluster *cluster, uint32_t index)
 {
     const ops_array *node = cluster->nodes[index];
     const uint32_t uses =
         cluster->frame_count > 1 ? cluster_uses(cluster, node) : cluster->node_uses[index];
-    return ops_node_is_held(node) || node->uses > uses || (node->in_scope && node->was_computed);
+    return !ops_node_is_remade(node) &&
+           (ops_node_is_held(node) || node->uses > uses || (node->in_scope && node->was_computed));
 }
 
 static hal_ir_value node_emit(hal_ir_builder *b, const ops_array *node, const hal_ir_value *in)
@@ -339,7 +350,7 @@ bool ops_cluster_view_joins(const ops_array *view)
         return false;
     }
     const ops_array *source = ops_view_source(view);
-    return ops_node_is_elementwise(source) && !source->needs_memory;
+    return ops_node_is_elementwise(source) && !source->needs_memory && !view_waits(view);
 }
 
 /* Operations before a view that repeats elements at most: each is computed for every repetition. */

@@ -38,7 +38,7 @@ static ops_array *cluster_find_operand_of_leaf(const ops_fusion_cluster *cluster
         for (uint32_t k = 0; k < leaf->operand_count; k++) {
             ops_array *operand = operands[k];
             operand = ops_node_is_view(operand) ? ops_view_source(operand) : operand;
-            if (ops_fusion_cluster_contains(cluster, operand)) {
+            if (ops_fusion_cluster_contains(cluster, operand) && !ops_node_is_remade(operand)) {
                 return operand;
             }
         }
@@ -310,6 +310,14 @@ static ops_array *plan_epilogue(ops_fusion_plan *plan)
     return NULL;
 }
 
+/* Whether the operand of a reduction is computed by its kernel alone, or by each that reads it. */
+static bool operand_may_precede(const ops_array *operand)
+{
+    const bool is_view = ops_node_is_view(operand);
+    return ops_node_is_needed_once(operand, 1) ||
+           ops_node_is_remade(is_view ? ops_view_source(operand) : operand);
+}
+
 /* Plans the operands of the anchor. A reduction takes elementwise operands as its prologue. */
 static ops_array *plan_prologue(ops_fusion_plan *plan)
 {
@@ -322,7 +330,7 @@ static ops_array *plan_prologue(ops_fusion_plan *plan)
     }
     if (anchor->operation != OPS_OPERATION_REDUCE ||
         !(ops_node_is_elementwise(operand) || ops_cluster_view_joins(operand)) || !plan->fuse ||
-        !ops_node_is_needed_once(operand, 1)) {
+        !operand_may_precede(operand)) {
         return find_deferred(operands, anchor->operand_count);
     }
     ops_fusion_cluster *cluster = &plan->prologue;
@@ -461,8 +469,23 @@ uint32_t ops_fusion_plan_buffer_count(const ops_fusion_plan *plan)
     return ops_fusion_plan_stored_count(plan) + (plan->writes != NULL);
 }
 
-ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, bool fuse,
-                                ops_matmul_sums *sums)
+/* What to compute before the root for the sake of x: rather its operand than a cast to a larger
+ * type, or a view of one, which all that read it make again. */
+static ops_array *first_of(const ops_array *root, ops_array *x)
+{
+    while (x && x != root && !x->needs_memory) {
+        const ops_array *cast = ops_node_is_view(x) ? ops_view_source(x) : x;
+        if (!ops_node_widens(cast) || cast->operands[0]->state != OPS_NODE_DEFERRED ||
+            ops_node_is_view(cast->operands[0])) {
+            break;
+        }
+        x = cast->operands[0];
+    }
+    return x;
+}
+
+static ops_array *plan_make(ops_fusion_plan *plan, ops_array *root, bool fuse,
+                            ops_matmul_sums *sums)
 {
     plan->context = root->owner->context;
     plan->fuse = fuse;
@@ -495,6 +518,13 @@ ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, bool fus
         plan->anchor = root;
     }
     return plan->anchor ? plan_prologue(plan) : NULL;
+}
+
+ops_array *ops_fusion_plan_make(ops_fusion_plan *plan, ops_array *root, bool fuse,
+                                ops_matmul_sums *sums)
+{
+    ops_array *first = plan_make(plan, root, fuse, sums);
+    return fuse ? first_of(root, first) : first;
 }
 
 void ops_fusion_plan_add_roots(ops_fusion_plan *plan, ops_array *const *roots, uint32_t count)

@@ -75,7 +75,7 @@ static hal_status record_apart(const ops_fusion_plan *plan, const ops_gemm_optio
     ops_gemm_options plain = *options;
     ops_tensor inputs[OPS_CLUSTER_LEAVES];
     ops_expression *expression = NULL;
-    if (plan->context->compile_policy->keeps_missing) {
+    if (plan->context->compile_policy->refuses_missing) {
         return ops_compile_policy_refuse(plan->context->compile_policy);
     }
     HAL_TRY(product_create(plan, &inputs[0]));

@@ -407,6 +407,23 @@ static inline bool ops_node_is_needed_once(const ops_array *node, uint32_t uses)
     return !ops_node_is_held(node) && node->uses == uses && !(node->in_scope && node->was_computed);
 }
 
+/* Whether a node is a cast to a larger type that is not stored yet, and nothing reads it from memory. */
+static inline bool ops_node_widens(const ops_array *node)
+{
+    return node->operation == OPS_OPERATION_CAST && node->state == OPS_NODE_DEFERRED &&
+           !node->needs_memory && node->owner->fusion &&
+           hal_type_size(node->operands[0]->view.type) < hal_type_size(node->view.type);
+}
+
+/* Whether such a node's operand is in memory, or will be: each kernel that reads the node computes
+ * it again, since to store it and to read that moves more bytes. It is stored where it is asked for
+ * itself. */
+static inline bool ops_node_is_remade(const ops_array *node)
+{
+    return ops_node_widens(node) && (node->operands[0]->state == OPS_NODE_MEMORY ||
+                                     ops_node_is_held(node->operands[0]));
+}
+
 /* Views of views name each other, so that uses count; at most this many in a chain. */
 #define OPS_VIEW_CHAIN 4u
 

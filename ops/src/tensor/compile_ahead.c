@@ -28,14 +28,22 @@ hal_status ops_compile_ahead_create_gemm(ops_context *context,
     return HAL_OK;
 }
 
-bool ops_compile_ahead_request(ops_context *context, const uint64_t hash[2], hal_kernel *kernel)
+bool ops_compile_ahead_has_room(const ops_context *context)
+{
+    return context->ahead.count < OPS_AHEAD_KERNELS;
+}
+
+bool ops_compile_ahead_request(ops_context *context, const uint64_t hash[2],
+                               const uint64_t plan[2], hal_kernel *kernel)
 {
     ops_compile_ahead *ahead = &context->ahead;
-    if (ahead->count == OPS_AHEAD_KERNELS) {
+    if (!ops_compile_ahead_has_room(context)) {
         return false;
     }
-    ahead->kernels[ahead->count++] =
-        (ops_ahead_kernel){.kernel = kernel, .hash = {hash[0], hash[1]}, .is_requested = true};
+    ahead->kernels[ahead->count++] = (ops_ahead_kernel){.kernel = kernel,
+                                                        .hash = {hash[0], hash[1]},
+                                                        .plan = {plan[0], plan[1]},
+                                                        .is_requested = true};
     ahead->requested++;
     return true;
 }
@@ -52,12 +60,25 @@ bool ops_compile_ahead_is_requested(const ops_context *context, const uint64_t h
     return false;
 }
 
+bool ops_compile_ahead_delays(const ops_context *context, const uint64_t plan[2])
+{
+    const ops_compile_ahead *ahead = &context->ahead;
+    for (uint32_t i = 0; ahead->requested > 0 && i < ahead->count; i++) {
+        const ops_ahead_kernel *one = &ahead->kernels[i];
+        if (one->is_requested && one->plan[0] == plan[0] && one->plan[1] == plan[1]) {
+            return true;
+        }
+    }
+    return !ops_compile_ahead_has_room(context);
+}
+
 /* Takes the reference of a requested kernel that is compiled, well or not. */
 static hal_status requested_insert(ops_context *context, const ops_ahead_kernel *one)
 {
     ops_entry *entry = ops_kernel_table_slot(&context->kernels, one->hash);
     if (hal_kernel_wait(one->kernel) != HAL_OK) {
         ops_compile_policy_forget(context->compile_policy, one->hash);
+        ops_compile_policy_forget(context->compile_policy, one->plan);
     } else if (!entry->key[1]) {
         return ops_kernel_table_insert(&context->kernels, one->hash, one->kernel, 0, &entry);
     }

@@ -1,7 +1,6 @@
 /* The compile policy, see compile_policy.h. */
 #include "compile_policy.h"
 
-#include <hal/ir_build.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,9 +29,6 @@ ops_compile_policy *ops_compile_policy_create(const ops_compile_tuning *tuning,
 
 void ops_compile_policy_destroy(ops_compile_policy *policy)
 {
-    for (uint32_t i = 0; policy && i < policy->pending_count; i++) {
-        hal_ir_kernel_destroy(policy->pending[i].ir);
-    }
     free(policy);
 }
 
@@ -143,9 +139,15 @@ ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const uint64_
         policy->plans[at].spent_ns = 0;
     }
     policy->plans[at].spent_ns += cost;
-    return policy->plans[at].spent_ns >= policy->recent_compile_ns ? OPS_COMPILE_NOW
-           : is_first                                              ? OPS_DEFER_FIRST
-                                                                   : OPS_DEFER_AGAIN;
+    const bool has_background = ops_compile_policy_is_slow(policy) && policy->processors > 1;
+    if (is_first || !has_background) {
+        return policy->plans[at].spent_ns >= policy->recent_compile_ns ? OPS_COMPILE_NOW
+               : is_first                                              ? OPS_DEFER_FIRST
+                                                                       : OPS_DEFER_AGAIN;
+    }
+    return policy->plans[at].spent_ns >= policy->recent_compile_ns / policy->processors
+               ? OPS_DEFER_REQUESTED
+               : OPS_DEFER_AGAIN;
 }
 
 void ops_compile_policy_end_eager(ops_compile_policy *policy, bool has_compiled)
@@ -154,16 +156,18 @@ void ops_compile_policy_end_eager(ops_compile_policy *policy, bool has_compiled)
     policy->counts_eager = false;
 }
 
-void ops_compile_policy_begin_keeping(ops_compile_policy *policy, const uint64_t plan[2])
+void ops_compile_policy_begin_refusing(ops_compile_policy *policy, const uint64_t plan[2],
+                                       bool requests)
 {
-    policy->keeps_missing = true;
+    policy->refuses_missing = true;
+    policy->requests_missing = requests;
     policy->has_refused = false;
-    memcpy(policy->kept_for, plan, sizeof policy->kept_for);
+    memcpy(policy->refuses_for, plan, sizeof policy->refuses_for);
 }
 
-bool ops_compile_policy_end_keeping(ops_compile_policy *policy)
+bool ops_compile_policy_end_refusing(ops_compile_policy *policy)
 {
-    policy->keeps_missing = false;
+    policy->refuses_missing = policy->requests_missing = false;
     return policy->has_refused;
 }
 
@@ -171,59 +175,4 @@ hal_status ops_compile_policy_refuse(ops_compile_policy *policy)
 {
     policy->has_refused = true;
     return HAL_ERROR_NOT_FOUND;
-}
-
-void ops_compile_policy_keep(ops_compile_policy *policy, const uint64_t kernel[2],
-                             hal_ir_kernel *ir)
-{
-    for (uint32_t i = 0; i < policy->pending_count; i++) {
-        if (memcmp(policy->pending[i].kernel, kernel, sizeof policy->pending[i].kernel) == 0) {
-            hal_ir_kernel_destroy(
-                ir); /* plans may share a kernel, or be forgotten by a collision */
-            return;
-        }
-    }
-    if (policy->pending_count == OPS_PENDING_KERNELS) { /* the oldest gives way */
-        hal_ir_kernel_destroy(policy->pending[0].ir);
-        policy->pending_count--;
-        memmove(policy->pending, policy->pending + 1,
-                policy->pending_count * sizeof policy->pending[0]);
-    }
-    ops_pending_kernel *kept = &policy->pending[policy->pending_count++];
-    memcpy(kept->kernel, kernel, sizeof kept->kernel);
-    memcpy(kept->plan, policy->kept_for, sizeof kept->plan);
-    kept->ir = ir;
-}
-
-/* Whether a plan will be compiled soon; lets it be compiled now. */
-static bool plan_is_ripe(ops_compile_policy *policy, const uint64_t key[2])
-{
-    const uint32_t at = plan_slot(key);
-    if (policy->plans[at].key != key[1] ||
-        2 * policy->plans[at].spent_ns < policy->recent_compile_ns) {
-        return false;
-    }
-    policy->plans[at].spent_ns = UINT64_MAX / 2;
-    return true;
-}
-
-uint32_t ops_compile_policy_take(ops_compile_policy *policy, const uint64_t kernel[2],
-                                 ops_pending_kernel taken[OPS_PENDING_KERNELS])
-{
-    uint32_t count = 0, left = 0;
-    for (uint32_t i = 0; i < policy->pending_count && count == 0; i++) {
-        if (memcmp(policy->pending[i].kernel, kernel, sizeof policy->pending[i].kernel) == 0) {
-            taken[count++] = policy->pending[i];
-            policy->pending[i] = policy->pending[--policy->pending_count];
-        }
-    }
-    for (uint32_t i = 0; i < policy->pending_count && count > 0; i++) {
-        if (plan_is_ripe(policy, policy->pending[i].plan)) {
-            taken[count++] = policy->pending[i];
-        } else {
-            policy->pending[left++] = policy->pending[i];
-        }
-    }
-    policy->pending_count = count > 0 ? left : policy->pending_count;
-    return count;
 }

@@ -3,14 +3,14 @@
  * reports compile times to it.
  *
  * The first plans are compiled at once. Then the rule is that of the ski-rental problem: a plan
- * runs in single kernels until their extra cost adds up to one compilation. So at most twice the
- * least possible time is spent on any plan, and no call stalls for long. docs/batching.md has the
- * figures.
+ * runs in single kernels until their extra cost adds up to one compilation: of the caller, or of
+ * one of the processors where compilations are slow and happen in the background, while the plan
+ * goes on in single kernels. So at most twice the least possible time is spent on any plan, and no
+ * call stalls for long. docs/batching.md has the figures.
  *
  * The same rule decides between the kernel of one shape and the general kernel of its class
  * (docs/kernel-classes.md): a new shape runs in the general kernel until that has cost as much more
- * as the compilation takes: of the caller, or of one of the processors where compilations are slow
- * and happen in the background. */
+ * as the compilation takes. */
 #ifndef OPS_SRC_TENSOR_COMPILE_POLICY_H
 #define OPS_SRC_TENSOR_COMPILE_POLICY_H
 
@@ -29,16 +29,6 @@
 /* Prices of a kernel after which it is made for shapes of which each occurs once. */
 #define OPS_SHARED_PRICES 8u
 
-/* Kernels of deferred plans that are kept, not compiled. */
-#define OPS_PENDING_KERNELS 64u
-
-/* A kernel that a deferred plan will need. */
-typedef struct ops_pending_kernel {
-    uint64_t kernel[2]; /* its key's hash */
-    uint64_t plan[2];   /* the plan's */
-    hal_ir_kernel *ir;
-} ops_pending_kernel;
-
 typedef struct ops_compile_policy {
     const ops_compile_tuning *tuning;
     uint64_t expected_ns;       /* the tuning's for the device */
@@ -51,11 +41,10 @@ typedef struct ops_compile_policy {
     ops_kernel_choice choice;
     uint32_t eager_plans; /* that will still be compiled at their first use */
     bool counts_eager;    /* the last decision used one of these */
-    bool keeps_missing;   /* missing kernels are kept, not compiled; of `kept_for` */
-    bool has_refused;     /* a call, since ops_compile_policy_begin_keeping */
-    uint64_t kept_for[2]; /* the hash of a deferred plan */
-    uint32_t pending_count;
-    ops_pending_kernel pending[OPS_PENDING_KERNELS];
+    bool refuses_missing; /* missing kernels are not compiled within the call */
+    bool requests_missing;   /* but made in the background, for the plan `refuses_for` */
+    bool has_refused;        /* a call, since ops_compile_policy_begin_refusing */
+    uint64_t refuses_for[2]; /* the hash of a deferred plan */
     struct {
         uint64_t key, spent_ns;
     } plans[OPS_DEFERRED_PLANS];      /* direct-mapped by key; a collision forgets what was spent */
@@ -101,7 +90,8 @@ uint64_t ops_compile_policy_general_ns(const ops_compile_policy *policy, uint64_
 typedef enum ops_compile_decision {
     OPS_COMPILE_NOW,
     OPS_DEFER_FIRST, /* the plan has not been deferred before */
-    OPS_DEFER_AGAIN
+    OPS_DEFER_AGAIN,
+    OPS_DEFER_REQUESTED /* the same, while its kernels are made in the background */
 } ops_compile_decision;
 
 /* Decides for a plan that would take `kernels` single kernels with `bytes` of intermediate results
@@ -113,23 +103,14 @@ ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const uint64_
  * as one of the first. */
 void ops_compile_policy_end_eager(ops_compile_policy *policy, bool has_compiled);
 
-/* From here on, kernels that are missing are kept for a deferred plan and not compiled: the call
- * that needs one is refused. The end returns whether one was. */
-void ops_compile_policy_begin_keeping(ops_compile_policy *policy, const uint64_t plan[2]);
-bool ops_compile_policy_end_keeping(ops_compile_policy *policy);
+/* From here on, kernels that are missing are not compiled within the call, which is refused. With
+ * `requests` they are made in the background, for a deferred plan. The end returns whether a call
+ * was refused. */
+void ops_compile_policy_begin_refusing(ops_compile_policy *policy, const uint64_t plan[2],
+                                       bool requests);
+bool ops_compile_policy_end_refusing(ops_compile_policy *policy);
 
 /* Refuses a call in between: returns NOT_FOUND, without a message. */
 hal_status ops_compile_policy_refuse(ops_compile_policy *policy);
-
-/* Keeps a kernel of that plan, which passes to the policy. */
-void ops_compile_policy_keep(ops_compile_policy *policy, const uint64_t kernel[2],
-                             hal_ir_kernel *ir);
-
-/* Takes kernels out of those that are kept: that of `kernel`, if it is among them, and those of
- * plans that have cost at least half of a compilation, which will be compiled next anyway. Compiled
- * together, by several threads, they stall the program once. Their plans defer no more. Returns
- * their number, the kernel of `kernel` first; 0: it is not kept. */
-uint32_t ops_compile_policy_take(ops_compile_policy *policy, const uint64_t kernel[2],
-                                 ops_pending_kernel taken[OPS_PENDING_KERNELS]);
 
 #endif

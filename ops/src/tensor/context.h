@@ -25,7 +25,8 @@ typedef struct ops_extension {
 typedef struct ops_ahead_kernel {
     hal_kernel *kernel; /* one reference */
     uint64_t hash[2];   /* of its key */
-    bool is_requested;  /* inserted when it is compiled: the general kernel computes meanwhile */
+    uint64_t plan[2];   /* of the deferred plan that it was requested for; 0: of none */
+    bool is_requested;  /* inserted when it is compiled: others compute meanwhile */
 } ops_ahead_kernel;
 
 typedef struct ops_compile_ahead {

@@ -86,37 +86,6 @@ static hal_status cache_recall(ops_context *context, const uint64_t key[2], hal_
     return status;
 }
 
-/* Compiles kernels of deferred plans together and inserts them, the first one last. */
-static hal_status cache_compile_pending(ops_context *context, const ops_pending_kernel *taken,
-                                        uint32_t count, ops_entry **entry)
-{
-    const hal_ir_kernel *irs[OPS_PENDING_KERNELS];
-    hal_kernel_fingerprint fingerprints[OPS_PENDING_KERNELS];
-    hal_kernel *kernels[OPS_PENDING_KERNELS];
-    for (uint32_t i = 0; i < count; i++) {
-        irs[i] = taken[i].ir;
-        fingerprints[i] = fingerprint_of(taken[i].kernel);
-    }
-    const uint64_t begin = now_ns();
-    hal_status status = hal_kernel_create_all(context->device, irs, fingerprints, count, kernels);
-    ops_compile_policy_add_time(context->compile_policy, (now_ns() - begin) / count, true);
-    status = kernels[0] ? HAL_OK : status;
-    for (uint32_t i = count; i-- > 0;) {
-        if (hal_log_is_enabled(HAL_LOG_DEBUG)) {
-            ops_kernel_log(taken[i].ir, false);
-        }
-        hal_ir_kernel_destroy(taken[i].ir);
-        ops_entry *known = ops_kernel_table_slot(&context->kernels, taken[i].kernel);
-        if (!kernels[i] || status || known->key[1]) { /* known: plans may share a kernel */
-            hal_kernel_release(kernels[i]);
-            *entry = known;
-        } else {
-            status = ops_cache_insert(context, taken[i].kernel, kernels[i], 0, entry);
-        }
-    }
-    return status;
-}
-
 /* Builds and compiles a kernel, in the background where compilations are slow. */
 static hal_status cache_build(ops_context *context, const uint64_t hash[2],
                               const kernel_source *source, hal_kernel **kernel)
@@ -151,11 +120,35 @@ static hal_status cache_insert_recalled(ops_context *context, const uint64_t has
     return ops_cache_insert(context, hash, kernel, 0, entry);
 }
 
+/* Has a kernel made in the background, for a deferred plan or none, or at once where there is no
+ * room. *entry is null while it is not compiled. */
+static hal_status cache_request(ops_context *context, const uint64_t hash[2],
+                                const uint64_t plan[2], const kernel_source *source,
+                                ops_entry **entry)
+{
+    hal_kernel *kernel = NULL;
+    HAL_TRY(cache_build(context, hash, source, &kernel));
+    return hal_kernel_get_compile_ns(kernel) == 0 &&
+                   ops_compile_ahead_request(context, hash, plan, kernel)
+               ? HAL_OK
+               : ops_cache_insert(context, hash, kernel, 0, entry);
+}
+
+/* A kernel that is not to be compiled within the call. */
+static hal_status cache_refuse(ops_context *context, const uint64_t hash[2],
+                               const kernel_source *source, ops_entry **entry)
+{
+    ops_compile_policy *policy = context->compile_policy;
+    if (policy->requests_missing && ops_compile_ahead_has_room(context)) {
+        HAL_TRY(cache_request(context, hash, policy->refuses_for, source, entry));
+    }
+    return *entry ? HAL_OK : ops_compile_policy_refuse(policy);
+}
+
 static hal_status cache_get(ops_context *context, const ops_cache_key *key,
                             const kernel_source *source, ops_entry **entry)
 {
     uint64_t hash[2];
-    ops_pending_kernel taken[OPS_PENDING_KERNELS];
     *entry = ops_cache_find(context, key, hash);
     if (*entry) {
         return HAL_OK;
@@ -165,15 +158,8 @@ static hal_status cache_get(ops_context *context, const ops_cache_key *key,
     if (*entry) {
         return HAL_OK;
     }
-    if (context->compile_policy->keeps_missing) {
-        hal_ir_kernel *ir;
-        HAL_TRY(source_build(source, &ir));
-        ops_compile_policy_keep(context->compile_policy, hash, ir);
-        return ops_compile_policy_refuse(context->compile_policy);
-    }
-    const uint32_t count = ops_compile_policy_take(context->compile_policy, hash, taken);
-    if (count > 0) {
-        return cache_compile_pending(context, taken, count, entry);
+    if (context->compile_policy->refuses_missing) {
+        return cache_refuse(context, hash, source, entry);
     }
     hal_kernel *kernel = NULL;
     HAL_TRY(cache_build(context, hash, source, &kernel));
@@ -185,19 +171,6 @@ hal_status ops_cache_get(ops_context *context, const ops_cache_key *key, const c
                          ops_kernel_emit emit, const void *user, ops_entry **entry)
 {
     return cache_get(context, key, &(kernel_source){name, emit, user}, entry);
-}
-
-/* Has a kernel made in the background, or at once where there is no room. *entry is null while it
- * is not compiled. */
-static hal_status cache_request(ops_context *context, const uint64_t hash[2],
-                                const kernel_source *source, ops_entry **entry)
-{
-    hal_kernel *kernel = NULL;
-    HAL_TRY(cache_build(context, hash, source, &kernel));
-    return hal_kernel_get_compile_ns(kernel) == 0 &&
-                   ops_compile_ahead_request(context, hash, kernel)
-               ? HAL_OK
-               : ops_cache_insert(context, hash, kernel, 0, entry);
 }
 
 hal_status ops_cache_get_special(ops_context *context, const ops_cache_key *key, const char *name,
@@ -224,9 +197,10 @@ hal_status ops_cache_get_special(ops_context *context, const ops_cache_key *key,
         HAL_TRY(ops_compile_ahead_collect(context));
         *entry = ops_cache_find(context, key, hash);
     }
-    if (!*entry && pays && !policy->keeps_missing &&
+    if (!*entry && pays && !policy->refuses_missing &&
         !ops_compile_ahead_is_requested(context, hash)) {
-        HAL_TRY(cache_request(context, hash, &source, entry));
+        static const uint64_t no_plan[2];
+        HAL_TRY(cache_request(context, hash, no_plan, &source, entry));
     }
     if (!*entry) {
         ops_plan_recorder_add_general(context->recorder, cost);

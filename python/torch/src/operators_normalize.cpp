@@ -58,6 +58,13 @@ Array normalized_gradient(const Array &g, const Array &values, const Array &rstd
 
 // ---- Layers ----
 
+// A result in the shape of an operand and in its type, which weights of a wider one do not change.
+Array like_operand(const Call &c, size_t index, const Array &y)
+{
+    const Tensor &x = c.tensor(index);
+    return reshape(cast(y, type_of(x.scalar_type())), x.sizes());
+}
+
 Results layer_norm(const Call &c) // x, shape, weight, bias, eps
 {
     const Array x = c[0];
@@ -75,7 +82,8 @@ Results layer_norm(const Call &c) // x, shape, weight, bias, eps
     y = c.has(3) ? y + reshape(c[3], Shape{n}) : y;
     Shape statistics(sizes.begin(), sizes.end() - (int64_t)inner.size());
     statistics.resize(sizes.size(), 1);
-    return {reshape(y, sizes), reshape(rows.mean, statistics), reshape(rows.rstd, statistics)};
+    return {like_operand(c, 0, y), reshape(rows.mean, statistics),
+            reshape(rows.rstd, statistics)};
 }
 
 std::array<bool, 3> mask_of(const Call &c, size_t index)
@@ -100,7 +108,7 @@ Results layer_norm_backward(const Call &c) // g, x, shape, mean, rstd, weight, b
     Results r(3);
     if (mask[0]) {
         const Array weighted = c.has(5) ? g * reshape(c[5], Shape{n}) : g;
-        r[0] = reshape(normalized_gradient(weighted, values, rstd), c.tensor(1).sizes());
+        r[0] = like_operand(c, 1, normalized_gradient(weighted, values, rstd));
     }
     if (mask[1]) {
         r[1] = reshape(sum(g * values, 0), inner);
@@ -133,7 +141,7 @@ Results group_norm(const Call &c) // x, weight, bias, n, channels, inner, groups
     y = c.has(1) ? y * reshape(c[1], Shape{channels, 1}) : y;
     y = c.has(2) ? y + reshape(c[2], Shape{channels, 1}) : y;
     const Shape statistics{n, groups};
-    return {reshape(y, c.tensor(0).sizes()), reshape(rows.mean, statistics),
+    return {like_operand(c, 0, y), reshape(rows.mean, statistics),
             reshape(rows.rstd, statistics)};
 }
 
@@ -151,8 +159,7 @@ Results group_norm_backward(const Call &c) // g, x, mean, rstd, weight, n, chann
     Results r(3);
     if (mask[0]) {
         const Array weighted = c.has(4) ? g * reshape(c[4], Shape{channels, 1}) : g;
-        r[0] = reshape(normalized_gradient(reshape(weighted, by_row), values, rstd),
-                       c.tensor(1).sizes());
+        r[0] = like_operand(c, 1, normalized_gradient(reshape(weighted, by_row), values, rstd));
     }
     if (mask[1]) {
         r[1] = sum(sum(g * reshape(values, by_channel), 2), 0);
@@ -218,7 +225,8 @@ Results batch_norm_with(const Call &c, const Tensor *running_mean, const Tensor 
     y = c.has(2) ? y + reshape(c[2], b.per_channel) : y;
     const int64_t none = 0;
     const Array empty(ops_array_full(c.context(), b.x.type(), 1, &none, 0));
-    return {reshape(y, c.tensor(0).sizes()), trains ? mean : empty, trains ? rstd : empty};
+    y = like_operand(c, 0, y);
+    return {y, trains ? mean : empty, trains ? rstd : empty};
 }
 
 const Tensor *optional_tensor(const Call &c, size_t index)
@@ -260,18 +268,19 @@ Results batch_norm_backward(const Call &c)
     const Array mean = reshape(trains ? c[5] : c[3], b.per_channel);
     const Array rstd =
         reshape(trains ? c[6] : unary(OPS_RSQRT, c[4] + c.value(8).toDouble()), b.per_channel);
-    const Array values = (b.x - mean) * rstd;
-    const Array total = channel_sum(g.x), along = channel_sum(g.x * values);
+    // Two kernels read them: to compute them again takes fewer bytes than to store them.
+    const auto values = [&] { return (b.x - mean) * rstd; };
+    const Array total = channel_sum(g.x), along = channel_sum(g.x * values());
     Results r(3);
     if (mask[0]) {
         Array slope = g.x;
         if (trains) {
             slope = slope - reshape(total / n, b.per_channel) -
-                    values * reshape(along / n, b.per_channel);
+                    values() * reshape(along / n, b.per_channel);
         }
         slope = slope * rstd;
         slope = c.has(2) ? slope * reshape(c[2], b.per_channel) : slope;
-        r[0] = reshape(slope, c.tensor(1).sizes());
+        r[0] = like_operand(c, 1, slope);
     }
     r[1] = mask[1] ? along : Array();
     r[2] = mask[2] ? total : Array();

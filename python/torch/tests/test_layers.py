@@ -139,3 +139,34 @@ def test_attention_by_vmap(strict):
 def test_attention_of_wrong_shapes(shapes):
     with pytest.raises(RuntimeError):
         F.scaled_dot_product_attention(*(torch.zeros(s, device=DEVICE) for s in shapes)).cpu()
+
+
+# ---- Normalisations ----
+
+def batch_norm(x, w, b):
+    means, variances = torch.zeros_like(w, requires_grad=False), torch.ones_like(w, requires_grad=False)
+    return F.batch_norm(x, means, variances, w, b, True)
+
+
+NORMS = {"batch": batch_norm, "evaluated batch": lambda x, w, b: F.batch_norm(x, w.detach(), w.detach(), w, b),
+         "instance": lambda x, w, b: F.instance_norm(x, weight=w, bias=b),
+         "group": lambda x, w, b: F.group_norm(x, 2, w, b), "layer": lambda x, w, b: F.layer_norm(x, (6,), w, b)}
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", NORMS)
+def test_norms_of_narrow_floats_with_wider_weights(name, dtype, strict):
+    """Results and gradients have their operand's type."""
+    torch.manual_seed(0)
+    x, w, b = torch.randn(4, 6, 5, 6).to(dtype), torch.rand(6) + 0.5, torch.randn(6)
+    slopes = torch.randn(x.shape).to(dtype)
+    answers = []
+    for place in (DEVICE, "cpu"):
+        operands = [t.to(place).requires_grad_() for t in (x, w, b)]
+        y = NORMS[name](*operands)
+        gradients = torch.autograd.grad(y, operands, slopes.to(place))
+        answers.append([t.detach().cpu() for t in (y, *gradients)])
+    for ours, theirs in zip(*answers):
+        assert ours.dtype == theirs.dtype
+        tolerance = 4 * torch.finfo(dtype).eps
+        torch.testing.assert_close(ours.double(), theirs.double(), atol=tolerance * theirs.abs().max(), rtol=tolerance)

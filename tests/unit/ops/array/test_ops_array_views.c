@@ -345,6 +345,58 @@ static void operands_that_are_made_again_are_one_leaf(void **state)
     assert_int_equal(statistics_of(test_context).arrays, 0);
 }
 
+/* Casts to a larger type are made again by each kernel that reads them, as themselves or as a view,
+ * of what is stored in the smaller one. */
+static void wider_casts_are_not_stored(void **state)
+{
+    enum { ROWS = 6, COLUMNS = 8, STEPS = 2 };
+    float sums[2][ROWS], twice[2][ROWS * COLUMNS], wide[2][ROWS * COLUMNS];
+    for (int fused = 0; fused < 2; fused++) {
+        ops_context_set_fusion(test_context, fused);
+        for (int step = 0; step < STEPS; step++) { /* x is in memory, or deferred and held */
+            ok(ops_scope_begin(test_context));
+            ops_array *x = ops_array_keep(ops_array_cast(HAL_TYPE_F16, ramp(2, matrix_shape)));
+            ok(step ? HAL_OK : ops_array_evaluate(&x, 1));
+            const uint64_t before = kernels();
+            ops_array *cast = ops_array_cast(HAL_TYPE_F32, x);
+            ops_array *view = ops_array_reshape(cast, 3, cube_shape);
+            ops_array *sum = ops_array_reduce(OPS_REDUCE_SUM, 1, 0, ops_neg(cast));
+            ops_array *total = ops_array_reduce(OPS_REDUCE_SUM, 2, 0, view);
+            ops_array *y = ops_add(cast, cast);
+            ok(ops_array_evaluate((ops_array *[]){sum, total, y}, 3));
+            if (fused) {
+                assert_int_equal(kernels() - before, 3 + step);
+                assert_int_equal(cast->state, OPS_NODE_DEFERRED);
+            }
+            ok(ops_array_read(total, sizeof sums[fused], sums[fused]));
+            ok(ops_array_read(y, sizeof twice[fused], twice[fused]));
+            ok(ops_array_read(cast, sizeof wide[fused], wide[fused])); /* stored when asked for */
+            ok(ops_scope_end(test_context));
+            ops_array_release(x);
+        }
+    }
+    assert_memory_equal(sums[0], sums[1], sizeof sums[0]);
+    assert_memory_equal(twice[0], twice[1], sizeof twice[0]);
+    assert_memory_equal(wide[0], wide[1], sizeof wide[0]);
+}
+
+/* A kernel that waits takes the operand of a reduction with it: what it is computed of starts. */
+static void early_starts_leave_prologues(void **state)
+{
+    enum { MEANS = 9 };
+    ok(ops_scope_begin(test_context));
+    ops_array *x = ramp(2, matrix_shape), *y = x;
+    ok(ops_array_evaluate(&x, 1));
+    const uint64_t before = kernels();
+    for (int i = 0; i < MEANS; i++) {
+        y = ops_array_reduce(OPS_REDUCE_MEAN, 1, 1, ops_square(y));
+        y = ops_sub(x, ops_array_reduce(OPS_REDUCE_MEAN, 0, 1, y));
+    }
+    ok(ops_array_evaluate(&y, 1));
+    assert_int_equal(kernels() - before, 2 * MEANS + 1);
+    ok(ops_scope_end(test_context));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +407,8 @@ int main(void)
         cmocka_unit_test(lstm_step_is_two_kernels),
         cmocka_unit_test(long_chains_of_views_end),
         cmocka_unit_test(operands_that_are_made_again_are_one_leaf),
+        cmocka_unit_test(wider_casts_are_not_stored),
+        cmocka_unit_test(early_starts_leave_prologues),
     };
     return cmocka_run_group_tests_name("processor", tests, open_context, close_context) +
            cmocka_run_group_tests_name("other kind", tests, open_other_context, close_context);

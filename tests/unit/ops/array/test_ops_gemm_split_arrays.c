@@ -220,9 +220,9 @@ static void a_missing_kernel_leaves_nothing(void **state)
     const uint32_t logged = mock->logged_count;
     options.beta = 0.5; /* only the adding kernel is another one */
     const uint64_t plan[2] = {1, 1};
-    ops_compile_policy_begin_keeping(context->compile_policy, plan);
+    ops_compile_policy_begin_refusing(context->compile_policy, plan, false);
     assert_int_equal(ops_gemm(context, &options, &a, &b, &c), HAL_ERROR_NOT_FOUND);
-    assert_true(ops_compile_policy_end_keeping(context->compile_policy));
+    assert_true(ops_compile_policy_end_refusing(context->compile_policy));
     ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
     assert_int_equal(mock->logged_count, logged);
     ok(ops_gemm(context, &options, &a, &b, &c));

@@ -139,6 +139,31 @@ static void plans_pay_for_all_their_kernels(void **state)
     ops_compile_policy_destroy(policy);
 }
 
+/* A deferred plan is compiled for the whole time of a compilation by the call, and for that of one
+ * processor in the background; in its first use only for the whole. */
+static void deferred_plans_are_requested_for_a_processor(void **state)
+{
+    const uint64_t cost = ops_tuning_gpu.compile.launch_ns; /* of two kernels without bytes */
+    for (uint32_t processors = 1; processors <= 8; processors *= 2) {
+        ops_compile_policy *policy = policy_make(&ops_tuning_gpu.compile, 0, processors);
+        policy->recent_compile_ns = ops_tuning_gpu.compile.fast_ns;
+        policy->eager_plans = 0;
+        const uint64_t price = policy->recent_compile_ns / processors;
+        uint64_t uses = 1;
+        ops_compile_decision decision = ops_defer_compile(policy, shape, 2, 0);
+        assert_int_equal(decision, OPS_DEFER_FIRST);
+        for (; uses == 1 || decision == OPS_DEFER_AGAIN; uses++) {
+            decision = ops_defer_compile(policy, shape, 2, 0);
+        }
+        assert_int_equal(decision, processors > 1 ? OPS_DEFER_REQUESTED : OPS_COMPILE_NOW);
+        assert_int_equal(uses, price / cost);
+        assert_int_equal(ops_defer_compile(policy, shape, 2, 0), decision);
+        const uint64_t bytes = policy->recent_compile_ns * ops_tuning_gpu.compile.bytes_per_ns;
+        assert_int_equal(ops_defer_compile(policy, other_shape, 2, bytes), OPS_COMPILE_NOW);
+        ops_compile_policy_destroy(policy);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +173,7 @@ int main(void)
         cmocka_unit_test(shapes_that_occur_once_share_a_kernel),
         cmocka_unit_test(measured_times_decide),
         cmocka_unit_test(plans_pay_for_all_their_kernels),
+        cmocka_unit_test(deferred_plans_are_requested_for_a_processor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 /* The kernels of a context: keys of any length, and eviction of those that are not used. */
 #include "ops_fixture.h"
 
-#include "tensor/compile_policy.h"
 #include "tensor/kernel_cache.h"
 
 #include <hal/ir_build.h>
@@ -76,32 +75,9 @@ static void entries_in_use_are_kept(void **state)
     assert_int_equal(kept, OPS_CACHE_KERNELS);
 }
 
-/* Each kernel of deferred plans is kept once, and the oldest one gives way. */
-static void few_deferred_kernels_are_kept(void **state)
-{
-    static const char text[] = "kernel k\nbinding x u32 write\n%z = constant u32 0\n"
-                               "store x[%z], %z\n";
-    ops_compile_policy *policy =
-        ops_compile_policy_create(&ops_tuning_processor.compile, test_context->info);
-    assert_non_null(policy);
-    for (uint64_t i = 0; i < 2 * OPS_PENDING_KERNELS; i++) {
-        for (int turn = 0; turn < 2; turn++) {
-            const uint64_t hash[2] = {7 * i, i + 1};
-            hal_ir_kernel *ir = NULL;
-            ok(hal_ir_parse(text, sizeof text - 1, &ir));
-            ops_compile_policy_keep(policy, hash, ir);
-        }
-        const uint64_t kept = i + 1 < OPS_PENDING_KERNELS ? i + 1 : OPS_PENDING_KERNELS;
-        assert_int_equal(policy->pending_count, kept);
-        assert_int_equal(policy->pending[0].kernel[1], i + 2 - kept);
-    }
-    ops_compile_policy_destroy(policy);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(long_keys_differ_in_every_word),
-                                       cmocka_unit_test(few_deferred_kernels_are_kept),
                                        cmocka_unit_test(entries_in_use_are_kept)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
