@@ -407,7 +407,8 @@ static inline bool ops_node_is_needed_once(const ops_array *node, uint32_t uses)
     return !ops_node_is_held(node) && node->uses == uses && !(node->in_scope && node->was_computed);
 }
 
-/* Whether a node is a cast to a larger type that is not stored yet, and nothing reads it from memory. */
+/* Whether a node is a cast to a larger type that is not stored yet, and that nothing reads from
+ * memory. */
 static inline bool ops_node_widens(const ops_array *node)
 {
     return node->operation == OPS_OPERATION_CAST && node->state == OPS_NODE_DEFERRED &&

@@ -419,7 +419,7 @@ static const program programs[] = {
     {"embedding", embedding, SHAPES, {{6, 0}, {9, 1}}, 200},
     {"windows", windows, SHAPES, {{58, 21}, {56, 20}}, 610},
     {"any windows", any_windows, SHAPES, {{0, 0}, {0, 0}}, 0},
-    {"convolution network", convolution_network, SHAPES, {{24, 2}, {12, 1}}, 1290},
+    {"convolution network", convolution_network, SHAPES, {{24, 2}, {15, 2}}, 1290},
 };
 
 static ops_context *context_make(ops_kernel_choice choice)
