@@ -54,23 +54,16 @@ static void fill_hard(const scatter_case *tested, operand *filled, random_state 
     }
 }
 
-/* Floats whose sums tell the order of additions; small whole numbers of narrow floats, which are
- * rounded once; integers that wrap. */
+/* Floats whose sums tell the order of additions and how often they are rounded; integers that
+ * wrap. */
 static void fill(const scatter_case *tested, operand *filled, random_state *random)
 {
     if (tested->is_hard) {
         fill_hard(tested, filled, random);
         return;
     }
-    if (hal_type_is_float(tested->type) && hal_type_is_value(tested->type)) {
-        operand_fill(filled, random, -3.0, 3.0);
-        return;
-    }
     if (hal_type_is_float(tested->type)) {
-        operand_fill(filled, random, 0.0, 3.0);
-        for (size_t i = 0; i < filled->count; i++) {
-            number_put(filled->type, filled->elements, i, floor(operand_get(filled, i)));
-        }
+        operand_fill(filled, random, -3.0, 3.0);
         return;
     }
     for (size_t i = 0; i < filled->count; i++) {
@@ -212,23 +205,30 @@ static void find_targets(const scatter_case *tested, const operand *indices, siz
     }
 }
 
+/* Of narrow floats in F32, which is rounded to the type at the end. */
 static void reference(const scatter_case *tested, const size_t *targets, const operand *updates,
-                      uint8_t *expected)
+                      double *floats, uint8_t *expected, size_t elements)
 {
+    const bool is_float = hal_type_is_float(tested->type), is_f64 = tested->type == HAL_TYPE_F64;
+    for (size_t i = 0; is_float && i < elements; i++) {
+        floats[i] = number_get(tested->type, expected, i);
+    }
     for (size_t i = 0; i < updates->count; i++) {
         const size_t to = targets[i];
         if (to == SIZE_MAX) {
             continue;
         }
-        if (hal_type_is_float(tested->type)) {
-            number_put(tested->type, expected, to,
-                       combine_floats(tested, number_get(tested->type, expected, to),
-                                      operand_get(updates, i)));
+        if (is_float) {
+            const double value = combine_floats(tested, floats[to], operand_get(updates, i));
+            floats[to] = is_f64 ? value : (double)(float)value;
         } else {
             number_store(tested->type, expected, to,
                          combine_integers(tested, number_load(tested->type, expected, to),
                                           number_load(tested->type, updates->elements, i)));
         }
+    }
+    for (size_t i = 0; is_float && i < elements; i++) {
+        number_put(tested->type, expected, i, floats[i]);
     }
 }
 
@@ -264,7 +264,8 @@ static void run_scatter(case_run *run, const void *parameters)
         fixed_sum *sums = case_allocate(run, y.count, sizeof *sums);
         sums_reference(tested, targets, &updates, sums, expected, y.count);
     } else {
-        reference(tested, targets, &updates, expected);
+        double *floats = case_allocate(run, y.count, sizeof *floats);
+        reference(tested, targets, &updates, floats, expected, y.count);
     }
     operand_upload(run, &y);
     operand_upload(run, &updates);
@@ -403,6 +404,18 @@ void cases_ops_scatter(case_list *list)
                                    .shape = {i ? 3 : 700, i == 2 ? 90 : 2, 1},
                                    .updates = i == 2 ? 5001 : 17001,
                                    .by_rows = i < 2};
+        case_add_member(list, &scatters, &many);
+    }
+    /* More updates than those that GPUs let each element look at: sums and products in order. */
+    for (hal_type type = HAL_TYPE_I8; type < HAL_TYPE_COUNT; type++, turn++) {
+        const scatter_case many = {.type = type,
+                                   .index_type = turn % 2 ? HAL_TYPE_I32 : HAL_TYPE_I64,
+                                   .kind = type % 2 ? OPS_SCATTER_ADD : OPS_SCATTER_MULTIPLY,
+                                   .axis = turn % 3,
+                                   .shape = {8, 9, 11},
+                                   .updates = 90,
+                                   .layout = (operand_layout)(turn % LAYOUT_BROADCAST),
+                                   .by_rows = turn % 2};
         case_add_member(list, &scatters, &many);
     }
     add_atomic(list);

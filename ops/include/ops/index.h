@@ -57,7 +57,8 @@ HAL_API void ops_context_set_scatter(ops_context *context, ops_scatter_order ord
  * narrow floats), and rounded once. So the result is the same in every run, and on devices whose
  * arithmetic is exact. The indices are sorted first, in temporary memory as of ops_sort, many of
  * them by as many bits as the length of y's axis has; on processors one work-item for each line
- * goes through its updates instead, without such memory.
+ * goes through its updates instead, without such memory but 4 bytes for each element of y of narrow
+ * floats that are added or multiplied.
  *
  * GPUs do not sort for ASSIGN, for sums of I32 to U64, and for MAX and MIN of all but F64: atomic
  * operations give the same bits. Temporary memory: 4 bytes for each element of y, or none.

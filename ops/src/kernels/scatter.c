@@ -4,13 +4,14 @@
  * them by atomic operations (scatter_atomic.c). */
 #include "axis_last.h"
 #include "index_task.h"
-#include "scatter_atomic.h"
+#include "scatter_few.h"
 #include "sort_call.h"
 #include "tensor/allocation.h"
 #include "tensor/dispatch.h"
 #include "tensor/loop_limit.h"
 
 #include <ops/index.h>
+#include <ops/pointwise.h>
 #include <ops/sort.h>
 
 #include <string.h>
@@ -26,15 +27,6 @@ typedef struct scatter_call {
     ops_tensor indices, updates, y;
     ops_tensor sorted, places; /* of the indices; the axis is last in memory */
 } scatter_call;
-
-static hal_ir_value combine(hal_ir_builder *b, ops_scatter_kind kind, hal_ir_value x,
-                            hal_ir_value y)
-{
-    return kind == OPS_SCATTER_ADD        ? hal_ir_add(b, x, y)
-           : kind == OPS_SCATTER_MULTIPLY ? hal_ir_mul(b, x, y)
-           : kind == OPS_SCATTER_MAX      ? hal_ir_max(b, x, y)
-                                          : hal_ir_min(b, x, y);
-}
 
 /* How many neighbours from `first` on have its index `target`; the search keeps `least` of them
  * and at most `most`. */
@@ -96,7 +88,7 @@ static void emit_in_turn(hal_ir_builder *b, const ops_element_iter *iter, const 
                               hal_ir_add(b, iter->index[VIEW_UPDATES], update), 0, 1, iter->guard);
     if (kind != OPS_SCATTER_ASSIGN) {
         const hal_ir_value y = hal_ir_load_wide(b, t->slots[VIEW_Y], place, 0, 1, inside);
-        update = combine(b, kind, y, update);
+        update = ops_scatter_combine(b, kind, y, update);
     }
     hal_ir_store_wide(b, t->slots[VIEW_Y], place, 0, inside, update);
     hal_ir_end(b);
@@ -136,7 +128,7 @@ static void emit_scatter(hal_ir_builder *b, const ops_element_iter *iter, const 
         hal_ir_var(b, hal_ir_load_wide(b, t->slots[VIEW_Y], y, 0, 1, is_first));
     const hal_ir_value k = hal_ir_for(b, hal_ir_u32(b, 0), count, hal_ir_u32(b, 1));
     const hal_ir_value update = emit_update(b, iter, body, ops_value_cast(b, type, k), HAL_IR_NONE);
-    hal_ir_set(b, result, combine(b, kind, hal_ir_get(b, result), update));
+    hal_ir_set(b, result, ops_scatter_combine(b, kind, hal_ir_get(b, result), update));
     hal_ir_end(b);
     hal_ir_store_wide(b, t->slots[VIEW_Y], y, 0, is_first, hal_ir_get(b, result));
 }
@@ -298,6 +290,29 @@ static hal_status check_scatter(const ops_context *context, ops_scatter_kind kin
     return ops_check_apart("ops_scatter", "indices", indices, y);
 }
 
+/* In turn, where y keeps results between updates: sums and products of narrow floats in F32, which
+ * is rounded at the end. */
+static hal_status record_all_in_turn(ops_context *context, const scatter_call *c)
+{
+    const bool is_rounded = c->kind == OPS_SCATTER_ADD || c->kind == OPS_SCATTER_MULTIPLY;
+    if (!is_rounded || !hal_type_is_float(c->y.type) || hal_type_is_value(c->y.type)) {
+        return record_in_turn(context, c);
+    }
+    scatter_call wide = *c;
+    wide.y = ops_axis_last(&c->y, c->y.rank - 1, HAL_TYPE_F32);
+    const uint64_t count = (uint64_t)ops_tensor_get_element_count(&wide.y);
+    HAL_TRY(ops_buffer_create(context, count * sizeof(float), &wide.y.buffer));
+    hal_status status = ops_cast(context, &c->y, &wide.y);
+    if (status == HAL_OK) {
+        status = record_in_turn(context, &wide);
+    }
+    if (status == HAL_OK) {
+        status = ops_cast(context, &wide.y, &c->y);
+    }
+    hal_buffer_release(wide.y.buffer);
+    return status;
+}
+
 /* Combines the updates of each element in their order. */
 static hal_status record_in_order(ops_context *context, const ops_scatter_call *call)
 {
@@ -307,7 +322,7 @@ static hal_status record_in_order(ops_context *context, const ops_scatter_call *
     if (context->tuning->scatter_in_turn && updates->shape[axis] <= INT32_MAX) {
         c.indices = *indices;
         c.updates = *updates;
-        return record_in_turn(context, &c);
+        return record_all_in_turn(context, &c);
     }
     /* Parts whose updates of one element no loop's limit cuts. */
     const int64_t length = updates->shape[axis], most = ops_loop_limit(context, 0, 64);
@@ -323,9 +338,13 @@ static hal_status record_in_order(ops_context *context, const ops_scatter_call *
 
 static hal_status record_scatter(ops_context *context, const ops_scatter_call *call)
 {
+    const bool is_empty = ops_tensor_get_element_count(&call->updates) == 0 ||
+                          ops_tensor_get_element_count(&call->y) == 0;
+    if (!is_empty && ops_scatter_is_few(context, call)) {
+        return ops_scatter_by_few(context, call);
+    }
     bool done = false;
-    if (ops_tensor_get_element_count(&call->updates) > 0 &&
-        ops_tensor_get_element_count(&call->y) > 0 && ops_scatter_is_atomic(context, call)) {
+    if (!is_empty && ops_scatter_is_atomic(context, call)) {
         HAL_TRY(ops_scatter_by_atomics(context, call, &done));
     }
     if (done) {
@@ -334,10 +353,7 @@ static hal_status record_scatter(ops_context *context, const ops_scatter_call *c
     if (!call->in_place) {
         HAL_TRY(ops_copy(context, &call->x, &call->y));
     }
-    return ops_tensor_get_element_count(&call->updates) == 0 ||
-                   ops_tensor_get_element_count(&call->y) == 0
-               ? HAL_OK
-               : record_in_order(context, call);
+    return is_empty ? HAL_OK : record_in_order(context, call);
 }
 
 hal_status ops_scatter(ops_context *context, ops_scatter_kind kind, int32_t axis,

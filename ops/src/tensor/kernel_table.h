@@ -43,7 +43,8 @@ enum {
     OPS_FAMILY_EXACT_PLANES,
     OPS_FAMILY_EXACT_FINISH,
     OPS_FAMILY_JOINED_COPIES,
-    OPS_FAMILY_SCATTER_ATOMIC
+    OPS_FAMILY_SCATTER_ATOMIC,
+    OPS_FAMILY_SCATTER_FEW
 };
 
 /* Everything that the text of a kernel depends on, as bytes; equal keys share a kernel. A key

@@ -10,7 +10,10 @@
 const ops_tuning ops_tuning_gpu = {
     .device_class = "gpu",
     .index32_limit = INT64_C(1) << 31,
+    /* Scatters: estimated by bytes and instructions. No GPU has measured them. */
     .scatter_atomics = true,
+    .scatter_few = 64,
+    .scatter_few_looks = INT64_C(1) << 23,
     /* On an H200 by hal-bench attention: f32 48 x 512 x 64 394 us by blocks, 170 by the kernel, 32
      * x 1500 x 128 1509 and 2905; bf16 32 x 1500 x 128 651 and 187, 32 x 1 x 4096 x 128 69 and
      * 90. */

@@ -11,6 +11,8 @@ const ops_tuning ops_tuning_software = {
     .device_class = "software gpu",
     .index32_limit = INT64_C(1) << 31,
     .scatter_atomics = true,
+    .scatter_few = 64,
+    .scatter_few_looks = 8192,
     .attention = {.block_bytes = UINT64_C(4) << 20},
     .elementwise = {.general_bytes = 4,
                     .max_width = 8,

@@ -264,6 +264,8 @@ typedef struct ops_tuning {
     bool knows_dense_views; /* kernels are told which views are contiguous */
     bool scatter_in_turn;   /* one work-item for each line of updates (kernels/scatter.c) */
     bool scatter_atomics;   /* atomic operations take less time than sorts do */
+    /* Most updates along the axis for which elements look, and elements times these. */
+    int64_t scatter_few, scatter_few_looks;
     ops_attention_tuning attention;
     ops_elementwise_tuning elementwise;
     ops_ranges_tuning ranges;
