@@ -110,7 +110,8 @@ int64_t blas_factoring_panel(const blas_factoring *call)
 blas_factoring_estimate blas_factoring_estimate_of(const blas_factoring *call)
 {
     const double m = (double)call->m, n = (double)call->n;
-    const double k = call->kind == BLAS_ORGQR ? (double)call->k : m < n ? m : n;
+    const bool has_k = call->kind == BLAS_ORGQR || call->kind == BLAS_ORMQR;
+    const double k = has_k ? (double)call->k : m < n ? m : n;
     const double width = (double)blas_factoring_panel(call);
     const double each = blas_type_is_complex(call->type) ? 4 : 1;
     const double panel = width * (m * k - k * k / 2); /* of a number of operations for each pair */
@@ -129,6 +130,11 @@ blas_factoring_estimate blas_factoring_estimate_of(const blas_factoring *call)
     case BLAS_GEQRF:
         e.operations = 4 * m * n * k - 2 * (m + n) * k * k + 4 * k * k * k / 3;
         e.panel_operations = 3 * panel;
+        break;
+    case BLAS_ORMQR:
+        e.operations = 4 * m * n * k - 2 * n * k * k;
+        e.bytes += m * k * (double)blas_type_bytes(call->type); /* the reflectors */
+        e.panel_operations = panel;
         break;
     default:
         e.operations = 4 * m * n * k - 2 * (m + n) * k * k + 4 * k * k * k / 3;

@@ -34,7 +34,6 @@ static void memory_free(blas_factor_run *f)
 
 hal_status blas_factor_compute(blas_lane *lane, const blas_factoring *call, int64_t *info)
 {
-    const bool has_reflectors = call->kind == BLAS_GEQRF || call->kind == BLAS_ORGQR;
     const blas_matrix stored = {.data = call->a,
                                 .count = 1,
                                 .type = call->type,
@@ -51,9 +50,9 @@ hal_status blas_factor_compute(blas_lane *lane, const blas_factoring *call, int6
         status = blas_operand_load(lane, &stored, (blas_number){1, 0}, BLAS_PAIRS, false, &f.a);
     }
     if (status == HAL_OK) {
-        status = has_reflectors             ? blas_reflectors_run(&f)
-                 : call->kind == BLAS_GETRF ? blas_triangles_lu(&f, info)
-                                            : blas_triangles_cholesky(&f);
+        status = blas_lapack_has_reflectors(call->kind) ? blas_reflectors_run(&f)
+                 : call->kind == BLAS_GETRF             ? blas_triangles_lu(&f, info)
+                                                        : blas_triangles_cholesky(&f);
     }
     memory_free(&f);
     return status;

@@ -16,20 +16,24 @@
 
 static bool has_functions(const blas_factoring *call)
 {
-    const bool needs_larft = call->kind == BLAS_GEQRF || call->kind == BLAS_ORGQR;
     return blas_lapack_find(call->kind, call->type, call->is_64) &&
-           (!needs_larft || blas_lapack_find(BLAS_LARFT, call->type, call->is_64));
+           (!blas_lapack_has_reflectors(call->kind) ||
+            blas_lapack_find(BLAS_LARFT, call->type, call->is_64));
 }
 
-/* Whether the arguments are right and there is something to compute: the host tells the others. */
+/* Whether the arguments are right and there is something to compute, of ormqr from the left: the
+ * host tells or computes the others. */
 static bool is_valid(const blas_factoring *call)
 {
-    const bool has_work = call->kind == BLAS_GEQRF || call->kind == BLAS_ORGQR;
+    const char adjoint = blas_type_is_complex(call->type) ? 'C' : 'T';
     return call->m > 0 && call->n > 0 && call->lda >= call->m && call->m <= INT32_MAX &&
            (call->kind != BLAS_POTRF || call->uplo == 'U' || call->uplo == 'L') &&
            (call->kind != BLAS_ORGQR ||
             (call->k > 0 && call->k <= call->n && call->n <= call->m)) &&
-           (!has_work || call->work_length >= call->n);
+           (call->kind != BLAS_ORMQR ||
+            (call->side == 'L' && (call->trans == 'N' || call->trans == adjoint) && call->k > 0 &&
+             call->k <= call->m && call->ldv >= call->m)) &&
+           (!blas_lapack_has_reflectors(call->kind) || call->work_length >= call->n);
 }
 
 /* Tells operands that stay on the device of a matrix that is about to be written, if it is one. */

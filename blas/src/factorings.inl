@@ -30,7 +30,7 @@
         }                                                                                         \
     }
 
-#define LAPACK_ENTRIES(letter, orgqr)                                                             \
+#define LAPACK_ENTRIES(letter, orgqr, ormqr)                                                      \
     BLAS_API void ENTRY(letter##getrf)(const INTEGER *m, const INTEGER *n, void *a,               \
                                        const INTEGER *lda, INTEGER *ipiv, INTEGER *info)          \
     RUN_OR_HOST(letter, BLAS_GETRF, blas_getrf_function, SMALLER(*m, *n),                         \
@@ -54,9 +54,20 @@
                                        void *a, const INTEGER *lda, const void *tau, void *work,  \
                                        const INTEGER *lwork, INTEGER *info)                       \
     RUN_OR_HOST(letter, BLAS_ORGQR, blas_orgqr_function, SMALLER(*m, *n),                         \
-                (m, n, k, a, lda, tau, work, lwork, info), .m = *m, .n = *n, .k = *k,             \
-                .a = a, .lda = *lda, .tau = (void *)(uintptr_t)tau, .work = work,                 \
-                .work_length = *lwork)
+                (m, n, k, a, lda, tau, work, lwork, info), .m = *m, .n = *n, .k = *k, .a = a,     \
+                .lda = *lda, .v = a, .ldv = *lda, .tau = (void *)(uintptr_t)tau, .work = work,    \
+                .work_length = *lwork)                                                            \
+                                                                                                  \
+    BLAS_API void ENTRY(letter##ormqr)(const char *side, const char *trans, const INTEGER *m,     \
+                                       const INTEGER *n, const INTEGER *k, const void *a,         \
+                                       const INTEGER *lda, const void *tau, void *c,              \
+                                       const INTEGER *ldc, void *work, const INTEGER *lwork,      \
+                                       INTEGER *info)                                             \
+    RUN_OR_HOST(letter, BLAS_ORMQR, blas_ormqr_function, SMALLER(*m, *n),                         \
+                (side, trans, m, n, k, a, lda, tau, c, ldc, work, lwork, info, 1, 1),             \
+                .side = blas_letter(side), .trans = blas_letter(trans), .m = *m, .n = *n, .k = *k,\
+                .a = c, .lda = *ldc, .v = a, .ldv = *lda, .tau = (void *)(uintptr_t)tau,          \
+                .work = work, .work_length = *lwork)
 
 /* getrf, where the device computes it, and the host's getrs; else the host's gesv. */
 #define GESV_ENTRY(letter)                                                                        \
@@ -91,10 +102,10 @@
         }                                                                                         \
     }
 
-LAPACK_ENTRIES(s, orgqr)
-LAPACK_ENTRIES(d, orgqr)
-LAPACK_ENTRIES(c, ungqr)
-LAPACK_ENTRIES(z, ungqr)
+LAPACK_ENTRIES(s, orgqr, ormqr)
+LAPACK_ENTRIES(d, orgqr, ormqr)
+LAPACK_ENTRIES(c, ungqr, unmqr)
+LAPACK_ENTRIES(z, ungqr, unmqr)
 GESV_ENTRY(s)
 GESV_ENTRY(d)
 GESV_ENTRY(c)

@@ -10,8 +10,13 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "addresses of integers of two sizes");
 
-static const char *const names[BLAS_FACTORING_COUNT] = {"getrf", "potrf", "geqrf", "orgqr",
-                                                        "larft", "getrs", "gesv"};
+/* Of real and of complex types. */
+static const char *const names[BLAS_FACTORING_COUNT][2] = {
+    [BLAS_GETRF] = {"getrf", "getrf"}, [BLAS_POTRF] = {"potrf", "potrf"},
+    [BLAS_GEQRF] = {"geqrf", "geqrf"}, [BLAS_ORGQR] = {"orgqr", "ungqr"},
+    [BLAS_ORMQR] = {"ormqr", "unmqr"}, [BLAS_LARFT] = {"larft", "larft"},
+    [BLAS_GETRS] = {"getrs", "getrs"}, [BLAS_GESV] = {"gesv", "gesv"}};
+
 /* What was found, by type and is_64. A library that is loaded later may have the others. */
 static _Atomic(blas_function *) functions[BLAS_FACTORING_COUNT][BLAS_STANDARD_TYPES][2];
 
@@ -32,7 +37,7 @@ static blas_function *function_search(const char *name)
 
 const char *blas_lapack_name(blas_factoring_kind kind, blas_type type)
 {
-    return kind == BLAS_ORGQR && blas_type_is_complex(type) ? "ungqr" : names[kind];
+    return names[kind][blas_type_is_complex(type)];
 }
 
 blas_function *blas_lapack_find(blas_factoring_kind kind, blas_type type, bool is_64)

@@ -10,6 +10,7 @@ typedef enum blas_factoring_kind {
     BLAS_POTRF, /* A = L L^H or U^H U */
     BLAS_GEQRF, /* A = Q R by Householder reflectors */
     BLAS_ORGQR, /* Q of k reflectors; ungqr of complex types */
+    BLAS_ORMQR, /* that Q, or its conjugate transpose, times A; unmqr of complex types */
     BLAS_LARFT, /* the triangle T of I - V T V^H; the host's, as the next ones */
     BLAS_GETRS, /* X of A X = B, from the factors */
     BLAS_GESV,  /* getrf and getrs */
@@ -19,16 +20,25 @@ typedef enum blas_factoring_kind {
 /* A call of a factorisation, column-major. */
 typedef struct blas_factoring {
     blas_factoring_kind kind;
-    blas_type type; /* s, d, c or z */
-    bool is_64;     /* the interface's integers have 64 bits */
-    char uplo;      /* of potrf */
+    blas_type type;   /* s, d, c or z */
+    bool is_64;       /* the interface's integers have 64 bits */
+    char uplo;        /* of potrf */
+    char side, trans; /* of ormqr */
     int64_t m, n, k;
     void *a;
     int64_t lda;
-    void *pivots;        /* of getrf: the interface's integers, from 1 on */
-    void *tau, *work;    /* of geqrf and orgqr */
+    void *pivots;  /* of getrf: the interface's integers, from 1 on */
+    const void *v; /* of orgqr and ormqr: the reflectors */
+    int64_t ldv;
+    void *tau, *work;    /* of reflectors */
     int64_t work_length; /* of work, in elements; -1: the call asks for it */
 } blas_factoring;
+
+/* Whether it computes with blocks of Householder reflectors. */
+static inline bool blas_lapack_has_reflectors(blas_factoring_kind kind)
+{
+    return kind == BLAS_GEQRF || kind == BLAS_ORGQR || kind == BLAS_ORMQR;
+}
 
 /* Without the letter of the type, such as "getrf". */
 const char *blas_lapack_name(blas_factoring_kind kind, blas_type type);
@@ -43,6 +53,9 @@ typedef void blas_geqrf_function(const void *, const void *, void *, const void 
                                  const void *, void *);
 typedef void blas_orgqr_function(const void *, const void *, const void *, void *, const void *,
                                  const void *, void *, const void *, void *);
+typedef void blas_ormqr_function(const char *, const char *, const void *, const void *,
+                                 const void *, const void *, const void *, const void *, void *,
+                                 const void *, void *, const void *, void *, size_t, size_t);
 typedef void blas_getrs_function(const char *, const void *, const void *, const void *,
                                  const void *, const void *, void *, const void *, void *, size_t);
 typedef void blas_gesv_function(const void *, const void *, void *, const void *, void *, void *,

@@ -120,33 +120,50 @@ static hal_status factor_all(const reflectors *r)
     return HAL_OK;
 }
 
-static hal_status generate_block(const reflectors *r, block *b)
+/* A block of the call's reflectors times columns from `column` on; with `is_adjoint` its conjugate
+ * transpose. */
+static hal_status given_block_apply(const reflectors *r, int64_t first, int64_t column,
+                                    bool is_adjoint)
 {
-    const blas_factor_run *f = r->f;
-    v_fill(r, b, blas_factor_at(f, b->first, b->first), f->call->lda);
-    HAL_TRY(block_upload(r, b));
-    return block_apply(r, b, b->first, false);
+    const blas_factoring *c = r->f->call;
+    const int64_t step = blas_factoring_panel(c);
+    block b = {
+        .first = first, .width = c->k - first < step ? c->k - first : step, .rows = c->m - first};
+    v_fill(r, &b, (const char *)c->v + (size_t)(first * (c->ldv + 1)) * r->f->element, c->ldv);
+    hal_status status = block_upload(r, &b);
+    if (status == HAL_OK) {
+        status = block_apply(r, &b, column, is_adjoint);
+    }
+    block_free(&b);
+    return status;
 }
 
-/* Q of the unit matrix, from the last block to the first. */
-static hal_status generate_all(const reflectors *r)
+/* The unit matrix. */
+static hal_status one_create(blas_factor_run *f)
 {
-    blas_factor_run *f = r->f;
     const blas_factoring *c = f->call;
-    const int64_t step = blas_factoring_panel(c);
     HAL_TRY(blas_operand_create(f->lane, c->type, 1, c->m, c->n, &f->a));
     HAL_TRY(ops_fill(f->lane->context, 0, &f->a));
     ops_tensor diagonal = f->a;
     diagonal.rank = 1;
     diagonal.shape[0] = c->n;
     diagonal.stride[0] = f->parts * (c->m + 1);
-    HAL_TRY(ops_fill(f->lane->context, 1, &diagonal));
+    return ops_fill(f->lane->context, 1, &diagonal);
+}
+
+/* Q of the unit matrix or of A, from the last block to the first; its conjugate transpose from the
+ * first to the last. Columns of the unit matrix before a block stay as they are. */
+static hal_status multiply_all(const reflectors *r)
+{
+    blas_factor_run *f = r->f;
+    const blas_factoring *c = f->call;
+    const bool is_generated = c->kind == BLAS_ORGQR, is_adjoint = !is_generated && c->trans != 'N';
+    const int64_t step = blas_factoring_panel(c), count = (c->k + step - 1) / step;
+    HAL_TRY(is_generated ? one_create(f) : HAL_OK);
     memcpy(r->tau, c->tau, (size_t)c->k * f->element);
-    for (int64_t j = (c->k - 1) / step * step; j >= 0; j -= step) {
-        block b = {.first = j, .width = c->k - j < step ? c->k - j : step, .rows = c->m - j};
-        const hal_status status = generate_block(r, &b);
-        block_free(&b);
-        HAL_TRY(status);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t first = (is_adjoint ? i : count - 1 - i) * step;
+        HAL_TRY(given_block_apply(r, first, is_generated ? first : 0, is_adjoint));
     }
     return blas_factor_store(f);
 }
@@ -158,7 +175,7 @@ hal_status blas_reflectors_run(blas_factor_run *f)
     reflectors r = {.f = f, .work_length = 64 * step};
     r.v = malloc((size_t)(c->m * step) * f->element);
     r.t = malloc((size_t)(step * step) * f->element);
-    r.tau = malloc((size_t)c->n * f->element);
+    r.tau = malloc((size_t)(c->n > c->k ? c->n : c->k) * f->element);
     r.work = malloc((size_t)r.work_length * f->element);
     hal_status status = r.v && r.t && r.tau && r.work ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
     if (status == HAL_OK) {
@@ -168,7 +185,7 @@ hal_status blas_reflectors_run(blas_factor_run *f)
         status = blas_operand_create(f->lane, c->type, 1, step, c->n, &r.turned);
     }
     if (status == HAL_OK) {
-        status = c->kind == BLAS_GEQRF ? factor_all(&r) : generate_all(&r);
+        status = c->kind == BLAS_GEQRF ? factor_all(&r) : multiply_all(&r);
     }
     ops_tensor_release(&r.products);
     ops_tensor_release(&r.turned);

@@ -16,7 +16,7 @@ typedef double complex number;
 typedef float complex complex_float;
 typedef double complex complex_double;
 
-#define DECLARE(letter, orgqr, NUMBER, INTEGER, end)                                               \
+#define DECLARE(letter, orgqr, ormqr, NUMBER, INTEGER, end)                                        \
     void letter##getrf_##end(const INTEGER *, const INTEGER *, NUMBER *, const INTEGER *,          \
                              INTEGER *, INTEGER *);                                                \
     void letter##potrf_##end(const char *, const INTEGER *, NUMBER *, const INTEGER *, INTEGER *); \
@@ -25,16 +25,19 @@ typedef double complex complex_double;
     void letter##orgqr##_##end(const INTEGER *, const INTEGER *, const INTEGER *, NUMBER *,        \
                                const INTEGER *, const NUMBER *, NUMBER *, const INTEGER *,         \
                                INTEGER *);                                                         \
+    void letter##ormqr##_##end(const char *, const char *, const INTEGER *, const INTEGER *,       \
+                               const INTEGER *, const NUMBER *, const INTEGER *, const NUMBER *,   \
+                               NUMBER *, const INTEGER *, NUMBER *, const INTEGER *, INTEGER *);   \
     void letter##gesv_##end(const INTEGER *, const INTEGER *, NUMBER *, const INTEGER *,           \
                             INTEGER *, NUMBER *, const INTEGER *, INTEGER *);
-DECLARE(s, orgqr, float, int32_t, )
-DECLARE(d, orgqr, double, int32_t, )
-DECLARE(c, ungqr, complex_float, int32_t, )
-DECLARE(z, ungqr, complex_double, int32_t, )
-DECLARE(s, orgqr, float, int64_t, 64_)
-DECLARE(d, orgqr, double, int64_t, 64_)
-DECLARE(c, ungqr, complex_float, int64_t, 64_)
-DECLARE(z, ungqr, complex_double, int64_t, 64_)
+DECLARE(s, orgqr, ormqr, float, int32_t, )
+DECLARE(d, orgqr, ormqr, double, int32_t, )
+DECLARE(c, ungqr, unmqr, complex_float, int32_t, )
+DECLARE(z, ungqr, unmqr, complex_double, int32_t, )
+DECLARE(s, orgqr, ormqr, float, int64_t, 64_)
+DECLARE(d, orgqr, ormqr, double, int64_t, 64_)
+DECLARE(c, ungqr, unmqr, complex_float, int64_t, 64_)
+DECLARE(z, ungqr, unmqr, complex_double, int64_t, 64_)
 
 enum { GAP = 3 };              /* rows after those of a matrix, which nothing may write */
 static const double kept = 77; /* in them */
@@ -106,6 +109,8 @@ typedef struct interface {
     int64_t (*potrf)(char uplo, int64_t n, number *a);
     int64_t (*geqrf)(int64_t m, int64_t n, number *a, number *tau);
     int64_t (*orgqr)(int64_t m, int64_t n, int64_t k, number *a, const number *tau);
+    int64_t (*ormqr)(char trans, int64_t m, int64_t n, int64_t k, const number *v,
+                     const number *tau, number *c);
     int64_t (*gesv)(int64_t n, int64_t columns, number *a, number *b);
 } interface;
 
@@ -120,87 +125,105 @@ typedef struct interface {
     }                                          \
     free(from);
 
-#define INTERFACE(letter, orgqr, NUMBER, INTEGER, end, ulp, has_parts)                     \
-    static int64_t letter##getrf##end(int64_t m, int64_t n, number *a, int64_t *pivots)    \
-    {                                                                                      \
-        const INTEGER im = (INTEGER)m, in = (INTEGER)n, ld = (INTEGER)(m + GAP);           \
-        INTEGER info = -99, *ipiv = malloc(((size_t)m + 1) * sizeof *ipiv);                \
-        NARROW(NUMBER, x, a, (m + GAP) * n)                                                \
-        letter##getrf_##end(&im, &in, x, &ld, ipiv, &info);                                \
-        WIDEN(a, x, (m + GAP) * n)                                                         \
-        for (int64_t i = 0; i < m && i < n; i++) {                                         \
-            pivots[i] = ipiv[i];                                                           \
-        }                                                                                  \
-        free(ipiv);                                                                        \
-        return info;                                                                       \
-    }                                                                                      \
-    static int64_t letter##potrf##end(char uplo, int64_t n, number *a)                     \
-    {                                                                                      \
-        const INTEGER in = (INTEGER)n, ld = (INTEGER)(n + GAP);                            \
-        INTEGER info = -99;                                                                \
-        NARROW(NUMBER, x, a, (n + GAP) * n)                                                \
-        letter##potrf_##end(&uplo, &in, x, &ld, &info);                                    \
-        WIDEN(a, x, (n + GAP) * n)                                                         \
-        return info;                                                                       \
-    }                                                                                      \
-    static int64_t letter##geqrf##end(int64_t m, int64_t n, number *a, number *tau)        \
-    {                                                                                      \
-        const INTEGER im = (INTEGER)m, in = (INTEGER)n, ld = (INTEGER)(m + GAP), ask = -1; \
-        INTEGER info = -99;                                                                \
-        NUMBER length = 0;                                                                 \
-        NARROW(NUMBER, x, a, (m + GAP) * n)                                                \
-        NARROW(NUMBER, t, tau, n)                                                          \
-        letter##geqrf_##end(&im, &in, x, &ld, t, &length, &ask, &info);                    \
-        NUMBER *work = malloc(((size_t)creal(length) + 1) * sizeof *work);                 \
-        const INTEGER given = (INTEGER)creal(length);                                      \
-        letter##geqrf_##end(&im, &in, x, &ld, t, work, &given, &info);                     \
-        free(work);                                                                        \
-        WIDEN(a, x, (m + GAP) * n)                                                         \
-        WIDEN(tau, t, n)                                                                   \
-        return info;                                                                       \
-    }                                                                                      \
-    static int64_t letter##generate##end(int64_t m, int64_t n, int64_t k, number *a,       \
-                                         const number *tau)                                \
-    {                                                                                      \
-        const INTEGER im = (INTEGER)m, in = (INTEGER)n, ik = (INTEGER)k;                   \
-        const INTEGER ld = (INTEGER)(m + GAP), given = (INTEGER)(64 * n + 64);             \
-        INTEGER info = -99;                                                                \
-        NARROW(NUMBER, x, a, (m + GAP) * n)                                                \
-        NARROW(NUMBER, t, tau, k)                                                          \
-        NUMBER *work = malloc((size_t)given * sizeof *work);                               \
-        letter##orgqr##_##end(&im, &in, &ik, x, &ld, t, work, &given, &info);              \
-        free(work);                                                                        \
-        free(t);                                                                           \
-        WIDEN(a, x, (m + GAP) * n)                                                         \
-        return info;                                                                       \
-    }                                                                                      \
-    static int64_t letter##gesv##end(int64_t n, int64_t columns, number *a, number *b)     \
-    {                                                                                      \
-        const INTEGER in = (INTEGER)n, count = (INTEGER)columns, ld = (INTEGER)(n + GAP);  \
-        INTEGER info = -99, *ipiv = malloc(((size_t)n + 1) * sizeof *ipiv);                \
-        NARROW(NUMBER, x, a, (n + GAP) * n)                                                \
-        NARROW(NUMBER, y, b, n *columns)                                                   \
-        letter##gesv_##end(&in, &count, x, &ld, ipiv, y, &in, &info);                      \
-        WIDEN(a, x, (n + GAP) * n)                                                         \
-        WIDEN(b, y, n *columns)                                                            \
-        free(ipiv);                                                                        \
-        return info;                                                                       \
-    }                                                                                      \
-    static const interface letter##calls##end = {ulp,                                      \
-                                                 has_parts,                                \
-                                                 letter##getrf##end,                       \
-                                                 letter##potrf##end,                       \
-                                                 letter##geqrf##end,                       \
-                                                 letter##generate##end,                    \
+#define INTERFACE(letter, orgqr, ormqr, NUMBER, INTEGER, end, ulp, has_parts)                      \
+    static int64_t letter##getrf##end(int64_t m, int64_t n, number *a, int64_t *pivots)            \
+    {                                                                                              \
+        const INTEGER im = (INTEGER)m, in = (INTEGER)n, ld = (INTEGER)(m + GAP);                   \
+        INTEGER info = -99, *ipiv = malloc(((size_t)m + 1) * sizeof *ipiv);                        \
+        NARROW(NUMBER, x, a, (m + GAP) * n)                                                        \
+        letter##getrf_##end(&im, &in, x, &ld, ipiv, &info);                                        \
+        WIDEN(a, x, (m + GAP) * n)                                                                 \
+        for (int64_t i = 0; i < m && i < n; i++) {                                                 \
+            pivots[i] = ipiv[i];                                                                   \
+        }                                                                                          \
+        free(ipiv);                                                                                \
+        return info;                                                                               \
+    }                                                                                              \
+    static int64_t letter##potrf##end(char uplo, int64_t n, number *a)                             \
+    {                                                                                              \
+        const INTEGER in = (INTEGER)n, ld = (INTEGER)(n + GAP);                                    \
+        INTEGER info = -99;                                                                        \
+        NARROW(NUMBER, x, a, (n + GAP) * n)                                                        \
+        letter##potrf_##end(&uplo, &in, x, &ld, &info);                                            \
+        WIDEN(a, x, (n + GAP) * n)                                                                 \
+        return info;                                                                               \
+    }                                                                                              \
+    static int64_t letter##geqrf##end(int64_t m, int64_t n, number *a, number *tau)                \
+    {                                                                                              \
+        const INTEGER im = (INTEGER)m, in = (INTEGER)n, ld = (INTEGER)(m + GAP), ask = -1;         \
+        INTEGER info = -99;                                                                        \
+        NUMBER length = 0;                                                                         \
+        NARROW(NUMBER, x, a, (m + GAP) * n)                                                        \
+        NARROW(NUMBER, t, tau, n)                                                                  \
+        letter##geqrf_##end(&im, &in, x, &ld, t, &length, &ask, &info);                            \
+        NUMBER *work = malloc(((size_t)creal(length) + 1) * sizeof *work);                         \
+        const INTEGER given = (INTEGER)creal(length);                                              \
+        letter##geqrf_##end(&im, &in, x, &ld, t, work, &given, &info);                             \
+        free(work);                                                                                \
+        WIDEN(a, x, (m + GAP) * n)                                                                 \
+        WIDEN(tau, t, n)                                                                           \
+        return info;                                                                               \
+    }                                                                                              \
+    static int64_t letter##generate##end(int64_t m, int64_t n, int64_t k, number *a,               \
+                                         const number *tau)                                        \
+    {                                                                                              \
+        const INTEGER im = (INTEGER)m, in = (INTEGER)n, ik = (INTEGER)k;                           \
+        const INTEGER ld = (INTEGER)(m + GAP), given = (INTEGER)(64 * n + 64);                     \
+        INTEGER info = -99;                                                                        \
+        NARROW(NUMBER, x, a, (m + GAP) * n)                                                        \
+        NARROW(NUMBER, t, tau, k)                                                                  \
+        NUMBER *work = malloc((size_t)given * sizeof *work);                                       \
+        letter##orgqr##_##end(&im, &in, &ik, x, &ld, t, work, &given, &info);                      \
+        free(work);                                                                                \
+        free(t);                                                                                   \
+        WIDEN(a, x, (m + GAP) * n)                                                                 \
+        return info;                                                                               \
+    }                                                                                              \
+    static int64_t letter##multiply##end(char trans, int64_t m, int64_t n, int64_t k,              \
+                                         const number *v, const number *tau, number *c)            \
+    {                                                                                              \
+        const INTEGER im = (INTEGER)m, in = (INTEGER)n, ik = (INTEGER)k;                           \
+        const INTEGER ld = (INTEGER)(m + GAP), given = (INTEGER)(64 * n + 64);                     \
+        INTEGER info = -99;                                                                        \
+        NARROW(NUMBER, x, v, (m + GAP) * k)                                                        \
+        NARROW(NUMBER, t, tau, k)                                                                  \
+        NARROW(NUMBER, y, c, (m + GAP) * n)                                                        \
+        NUMBER *work = malloc((size_t)given * sizeof *work);                                       \
+        letter##ormqr##_##end("L", &trans, &im, &in, &ik, x, &ld, t, y, &ld, work, &given, &info); \
+        free(work);                                                                                \
+        free(t);                                                                                   \
+        free(x);                                                                                   \
+        WIDEN(c, y, (m + GAP) * n)                                                                 \
+        return info;                                                                               \
+    }                                                                                              \
+    static int64_t letter##gesv##end(int64_t n, int64_t columns, number *a, number *b)             \
+    {                                                                                              \
+        const INTEGER in = (INTEGER)n, count = (INTEGER)columns, ld = (INTEGER)(n + GAP);          \
+        INTEGER info = -99, *ipiv = malloc(((size_t)n + 1) * sizeof *ipiv);                        \
+        NARROW(NUMBER, x, a, (n + GAP) * n)                                                        \
+        NARROW(NUMBER, y, b, n *columns)                                                           \
+        letter##gesv_##end(&in, &count, x, &ld, ipiv, y, &in, &info);                              \
+        WIDEN(a, x, (n + GAP) * n)                                                                 \
+        WIDEN(b, y, n *columns)                                                                    \
+        free(ipiv);                                                                                \
+        return info;                                                                               \
+    }                                                                                              \
+    static const interface letter##calls##end = {ulp,                                              \
+                                                 has_parts,                                        \
+                                                 letter##getrf##end,                               \
+                                                 letter##potrf##end,                               \
+                                                 letter##geqrf##end,                               \
+                                                 letter##generate##end,                            \
+                                                 letter##multiply##end,                            \
                                                  letter##gesv##end};
-INTERFACE(s, orgqr, float, int32_t, , 0x1p-24, 0)
-INTERFACE(d, orgqr, double, int32_t, , 0x1p-53, 0)
-INTERFACE(c, ungqr, complex_float, int32_t, , 0x1p-24, 1)
-INTERFACE(z, ungqr, complex_double, int32_t, , 0x1p-53, 1)
-INTERFACE(s, orgqr, float, int64_t, 64_, 0x1p-24, 0)
-INTERFACE(d, orgqr, double, int64_t, 64_, 0x1p-53, 0)
-INTERFACE(c, ungqr, complex_float, int64_t, 64_, 0x1p-24, 1)
-INTERFACE(z, ungqr, complex_double, int64_t, 64_, 0x1p-53, 1)
+INTERFACE(s, orgqr, ormqr, float, int32_t, , 0x1p-24, 0)
+INTERFACE(d, orgqr, ormqr, double, int32_t, , 0x1p-53, 0)
+INTERFACE(c, ungqr, unmqr, complex_float, int32_t, , 0x1p-24, 1)
+INTERFACE(z, ungqr, unmqr, complex_double, int32_t, , 0x1p-53, 1)
+INTERFACE(s, orgqr, ormqr, float, int64_t, 64_, 0x1p-24, 0)
+INTERFACE(d, orgqr, ormqr, double, int64_t, 64_, 0x1p-53, 0)
+INTERFACE(c, ungqr, unmqr, complex_float, int64_t, 64_, 0x1p-24, 1)
+INTERFACE(z, ungqr, unmqr, complex_double, int64_t, 64_, 0x1p-53, 1)
 
 /* The lower trapezoid (m x k, with ones on the diagonal if is_unit) and the upper one (k x n). */
 static void split(const number *a, int64_t m, int64_t n, int is_unit, number *lower, number *upper)
@@ -322,6 +345,35 @@ static void check_qr(const interface *f, int64_t m, int64_t n)
     free(one);
 }
 
+/* Q^H A is R, and Q of it is A again. */
+static void check_multiplication(const interface *f, int64_t m, int64_t n)
+{
+    const int64_t k = m < n ? m : n;
+    number *a = matrix(m, n, f->is_complex), *v = new_numbers((m + GAP) * n);
+    number *c = new_numbers((m + GAP) * n), *tau = new_numbers(n);
+    double worst = 0, again = 0;
+    memcpy(v, a, (size_t)((m + GAP) * n) * sizeof *a);
+    memcpy(c, a, (size_t)((m + GAP) * n) * sizeof *a);
+    f->geqrf(m, n, v, tau);
+    int64_t info = f->ormqr(f->is_complex ? 'C' : 'T', m, n, k, v, tau, c);
+    for (int64_t i = 0; i < m * n; i++) {
+        const int64_t at = i % m + i / m * (m + GAP);
+        worst = fmax(worst, cabs(c[at] - (i % m <= i / m ? v[at] : 0)));
+    }
+    info = info != 0 ? info : f->ormqr('N', m, n, k, v, tau, c);
+    for (int64_t i = 0; i < m * n; i++) {
+        const int64_t at = i % m + i / m * (m + GAP);
+        again = fmax(again, cabs(c[at] - a[at]));
+    }
+    expect(info == 0 && worst < 8 * f->unit * (double)(m + n), "ormqr", m, n, worst);
+    expect(again < 8 * f->unit * (double)(m + n), "ormqr and back", m, n, again);
+    expect_gaps(c, m, n, "ormqr writes beyond");
+    free(a);
+    free(v);
+    free(c);
+    free(tau);
+}
+
 /* Fewer columns than reflectors' rows, and fewer reflectors than columns. */
 static void check_few_reflectors(const interface *f, int64_t m, int64_t n, int64_t k)
 {
@@ -425,6 +477,7 @@ static void check_panels(void)
     check_cholesky(&zcalls, 270, 'L');
     check_lu(&zcalls, 270, 266);
     check_qr(&dcalls, 140, 136);
+    check_multiplication(&dcalls, 140, 136);
 }
 
 static void check_all(int types)
@@ -437,6 +490,7 @@ static void check_all(int types)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
             check_lu(all[i], shapes[s][0], shapes[s][1]);
             check_qr(all[i], shapes[s][0], shapes[s][1]);
+            check_multiplication(all[i], shapes[s][0], shapes[s][1]);
             check_cholesky(all[i], shapes[s][0], s % 2 ? 'U' : 'L');
         }
         check_cholesky(all[i], 270, 'U');

@@ -1,5 +1,5 @@
 /* A LAPACK of plain loops in double precision, which the library finds behind itself: getrf, potrf,
- * geqrf, orgqr and larft of s, d, c and z, with integers of 32 and 64 bits. Real numbers are
+ * geqrf, orgqr, ormqr and larft of s, d, c and z, with integers of 32 and 64 bits. Real numbers are
  * complex ones without an imaginary part. */
 #include <complex.h>
 #include <math.h>
@@ -120,6 +120,26 @@ static void generate(int64_t m, int64_t n, int64_t k, number *a, const number *t
     }
 }
 
+/* Q of k reflectors times c, or with is_adjoint its conjugate transpose. */
+static void multiply(int64_t m, int64_t n, int64_t k, const number *a, const number *tau, number *c,
+                     int is_adjoint)
+{
+    for (int64_t i = 0; i < k; i++) {
+        const int64_t j = is_adjoint ? i : k - 1 - i;
+        for (int64_t column = 0; column < n; column++) {
+            number *x = c + column * m, sum = x[j];
+            for (int64_t row = j + 1; row < m; row++) {
+                sum += conj(a[row + j * m]) * x[row];
+            }
+            sum *= is_adjoint ? conj(tau[j]) : tau[j];
+            x[j] -= sum;
+            for (int64_t row = j + 1; row < m; row++) {
+                x[row] -= sum * a[row + j * m];
+            }
+        }
+    }
+}
+
 /* T of I - V T V^H; rows of v are m, its diagonal of ones is not read. */
 static void larft(int64_t m, int64_t k, const number *v, const number *tau, number *t)
 {
@@ -139,6 +159,30 @@ static void larft(int64_t m, int64_t k, const number *v, const number *tau, numb
             t[j + i * k] = sum;
         }
         t[i + i * k] = tau[i];
+    }
+}
+
+/* L U X = P B; gesv is not here, so that a call of it that no device computes fails. */
+static void getrs(int64_t n, int64_t columns, const number *a, const int64_t *pivots, number *b)
+{
+    for (int64_t k = 0; k < columns; k++) {
+        number *x = b + k * n;
+        for (int64_t i = 0; i < n; i++) {
+            const number kept = x[i];
+            x[i] = x[pivots[i] - 1];
+            x[pivots[i] - 1] = kept;
+        }
+        for (int64_t j = 0; j < n; j++) {
+            for (int64_t i = j + 1; i < n; i++) {
+                x[i] -= a[i + j * n] * x[j];
+            }
+        }
+        for (int64_t j = n - 1; j >= 0; j--) {
+            x[j] /= a[j + j * n];
+            for (int64_t i = 0; i < j; i++) {
+                x[i] -= a[i + j * n] * x[j];
+            }
+        }
     }
 }
 
@@ -174,7 +218,7 @@ CONVERT(double)
 CONVERT(complex_float)
 CONVERT(complex_double)
 
-#define LAPACK(letter, orgqr, NUMBER, INTEGER, end)                                             \
+#define LAPACK(letter, NUMBER, INTEGER, end)                                                    \
     void letter##getrf_##end(const INTEGER *m, const INTEGER *n, NUMBER *a, const INTEGER *lda, \
                              INTEGER *ipiv, INTEGER *info)                                      \
     {                                                                                           \
@@ -197,73 +241,69 @@ CONVERT(complex_double)
         number *numbers = taken_##NUMBER(*n, *n, a, *lda);                                      \
         *info = (INTEGER)potrf(*n, numbers, *uplo == 'U' || *uplo == 'u');                      \
         given_##NUMBER(*n, *n, numbers, a, *lda);                                               \
-    }                                                                                           \
-    void letter##geqrf_##end(const INTEGER *m, const INTEGER *n, NUMBER *a, const INTEGER *lda, \
-                             NUMBER *tau, NUMBER *work, const INTEGER *lwork, INTEGER *info)    \
-    {                                                                                           \
-        *info = 0;                                                                              \
-        if (*lwork == -1) {                                                                     \
-            *work = (NUMBER)*n;                                                                 \
-            return;                                                                             \
-        }                                                                                       \
-        number *numbers = taken_##NUMBER(*m, *n, a, *lda), *factors = new_numbers(*n);          \
-        geqrf(*m, *n, numbers, factors);                                                        \
-        given_##NUMBER(*m, *n, numbers, a, *lda);                                               \
-        given_##NUMBER(*m < *n ? *m : *n, 1, factors, tau, 1);                                  \
-    }                                                                                           \
-    void letter##orgqr##_##end(const INTEGER *m, const INTEGER *n, const INTEGER *k, NUMBER *a, \
-                               const INTEGER *lda, const NUMBER *tau, NUMBER *work,             \
-                               const INTEGER *lwork, INTEGER *info)                             \
-    {                                                                                           \
-        *info = 0;                                                                              \
-        if (*lwork == -1) {                                                                     \
-            *work = (NUMBER)*n;                                                                 \
-            return;                                                                             \
-        }                                                                                       \
-        number *numbers = taken_##NUMBER(*m, *n, a, *lda),                                      \
-               *factors = taken_##NUMBER(*k, 1, tau, 1);                                        \
-        generate(*m, *n, *k, numbers, factors);                                                 \
-        free(factors);                                                                          \
-        given_##NUMBER(*m, *n, numbers, a, *lda);                                               \
-    }                                                                                           \
-    void letter##larft_##end(const char *direct, const char *storev, const INTEGER *m,          \
-                             const INTEGER *k, const NUMBER *v, const INTEGER *ldv,             \
-                             const NUMBER *tau, NUMBER *t, const INTEGER *ldt)                  \
-    {                                                                                           \
-        number *numbers = taken_##NUMBER(*m, *k, v, *ldv),                                      \
-               *factors = taken_##NUMBER(*k, 1, tau, 1);                                        \
-        number *triangle = new_numbers((int64_t)*k * *k);                                       \
-        if (*direct == 'F' && *storev == 'C') {                                                 \
-            larft(*m, *k, numbers, factors, triangle);                                          \
-        }                                                                                       \
-        free(numbers);                                                                          \
-        free(factors);                                                                          \
-        given_##NUMBER(*k, *k, triangle, t, *ldt);                                              \
     }
 
-/* L U X = P B; gesv is not here, so that a call of it that no device computes fails. */
-static void getrs(int64_t n, int64_t columns, const number *a, const int64_t *pivots, number *b)
-{
-    for (int64_t k = 0; k < columns; k++) {
-        number *x = b + k * n;
-        for (int64_t i = 0; i < n; i++) {
-            const number kept = x[i];
-            x[i] = x[pivots[i] - 1];
-            x[pivots[i] - 1] = kept;
-        }
-        for (int64_t j = 0; j < n; j++) {
-            for (int64_t i = j + 1; i < n; i++) {
-                x[i] -= a[i + j * n] * x[j];
-            }
-        }
-        for (int64_t j = n - 1; j >= 0; j--) {
-            x[j] /= a[j + j * n];
-            for (int64_t i = 0; i < j; i++) {
-                x[i] -= a[i + j * n] * x[j];
-            }
-        }
+#define REFLECTORS(letter, orgqr, ormqr, NUMBER, INTEGER, end)                                     \
+    void letter##geqrf_##end(const INTEGER *m, const INTEGER *n, NUMBER *a, const INTEGER *lda,    \
+                             NUMBER *tau, NUMBER *work, const INTEGER *lwork, INTEGER *info)       \
+    {                                                                                              \
+        *info = 0;                                                                                 \
+        if (*lwork == -1) {                                                                        \
+            *work = (NUMBER)*n;                                                                    \
+            return;                                                                                \
+        }                                                                                          \
+        number *numbers = taken_##NUMBER(*m, *n, a, *lda), *factors = new_numbers(*n);             \
+        geqrf(*m, *n, numbers, factors);                                                           \
+        given_##NUMBER(*m, *n, numbers, a, *lda);                                                  \
+        given_##NUMBER(*m < *n ? *m : *n, 1, factors, tau, 1);                                     \
+    }                                                                                              \
+    void letter##orgqr##_##end(const INTEGER *m, const INTEGER *n, const INTEGER *k, NUMBER *a,    \
+                               const INTEGER *lda, const NUMBER *tau, NUMBER *work,                \
+                               const INTEGER *lwork, INTEGER *info)                                \
+    {                                                                                              \
+        *info = 0;                                                                                 \
+        if (*lwork == -1) {                                                                        \
+            *work = (NUMBER)*n;                                                                    \
+            return;                                                                                \
+        }                                                                                          \
+        number *numbers = taken_##NUMBER(*m, *n, a, *lda),                                         \
+               *factors = taken_##NUMBER(*k, 1, tau, 1);                                           \
+        generate(*m, *n, *k, numbers, factors);                                                    \
+        free(factors);                                                                             \
+        given_##NUMBER(*m, *n, numbers, a, *lda);                                                  \
+    }                                                                                              \
+    void letter##ormqr##_##end(                                                                    \
+        const char *side, const char *trans, const INTEGER *m, const INTEGER *n, const INTEGER *k, \
+        const NUMBER *a, const INTEGER *lda, const NUMBER *tau, NUMBER *c, const INTEGER *ldc,     \
+        NUMBER *work, const INTEGER *lwork, INTEGER *info)                                         \
+    {                                                                                              \
+        *info = *side == 'L' ? 0 : -1;                                                             \
+        if (*lwork == -1) {                                                                        \
+            *work = (NUMBER)*n;                                                                    \
+            return;                                                                                \
+        }                                                                                          \
+        number *numbers = taken_##NUMBER(*m, *n, c, *ldc),                                         \
+               *factors = taken_##NUMBER(*k, 1, tau, 1),                                           \
+               *reflectors = taken_##NUMBER(*m, *k, a, *lda);                                      \
+        multiply(*m, *n, *k, reflectors, factors, numbers, *trans != 'N');                         \
+        free(factors);                                                                             \
+        free(reflectors);                                                                          \
+        given_##NUMBER(*m, *n, numbers, c, *ldc);                                                  \
+    }                                                                                              \
+    void letter##larft_##end(const char *direct, const char *storev, const INTEGER *m,             \
+                             const INTEGER *k, const NUMBER *v, const INTEGER *ldv,                \
+                             const NUMBER *tau, NUMBER *t, const INTEGER *ldt)                     \
+    {                                                                                              \
+        number *numbers = taken_##NUMBER(*m, *k, v, *ldv),                                         \
+               *factors = taken_##NUMBER(*k, 1, tau, 1);                                           \
+        number *triangle = new_numbers((int64_t)*k * *k);                                          \
+        if (*direct == 'F' && *storev == 'C') {                                                    \
+            larft(*m, *k, numbers, factors, triangle);                                             \
+        }                                                                                          \
+        free(numbers);                                                                             \
+        free(factors);                                                                             \
+        given_##NUMBER(*k, *k, triangle, t, *ldt);                                                 \
     }
-}
 
 #define GETRS(letter, NUMBER, INTEGER, end)                                                       \
     void letter##getrs_##end(const char *trans, const INTEGER *n, const INTEGER *nrhs,            \
@@ -291,11 +331,20 @@ GETRS(d, double, int64_t, 64_)
 GETRS(c, complex_float, int64_t, 64_)
 GETRS(z, complex_double, int64_t, 64_)
 
-LAPACK(s, orgqr, float, int32_t, )
-LAPACK(d, orgqr, double, int32_t, )
-LAPACK(c, ungqr, complex_float, int32_t, )
-LAPACK(z, ungqr, complex_double, int32_t, )
-LAPACK(s, orgqr, float, int64_t, 64_)
-LAPACK(d, orgqr, double, int64_t, 64_)
-LAPACK(c, ungqr, complex_float, int64_t, 64_)
-LAPACK(z, ungqr, complex_double, int64_t, 64_)
+LAPACK(s, float, int32_t, )
+LAPACK(d, double, int32_t, )
+LAPACK(c, complex_float, int32_t, )
+LAPACK(z, complex_double, int32_t, )
+LAPACK(s, float, int64_t, 64_)
+LAPACK(d, double, int64_t, 64_)
+LAPACK(c, complex_float, int64_t, 64_)
+LAPACK(z, complex_double, int64_t, 64_)
+
+REFLECTORS(s, orgqr, ormqr, float, int32_t, )
+REFLECTORS(d, orgqr, ormqr, double, int32_t, )
+REFLECTORS(c, ungqr, unmqr, complex_float, int32_t, )
+REFLECTORS(z, ungqr, unmqr, complex_double, int32_t, )
+REFLECTORS(s, orgqr, ormqr, float, int64_t, 64_)
+REFLECTORS(d, orgqr, ormqr, double, int64_t, 64_)
+REFLECTORS(c, ungqr, unmqr, complex_float, int64_t, 64_)
+REFLECTORS(z, ungqr, unmqr, complex_double, int64_t, 64_)
