@@ -107,9 +107,9 @@ hal_status blas_lane_wait(blas_lane *lane)
     const uint32_t serial = ++lane->serial;
     const hal_range all = {lane->finished_buffer, 0, sizeof lane->finished};
     hal_queue_fill(lane->queue, all, serial); /* without it, the wait tells */
-    hal_status status = hal_queue_wait(lane->queue, HAL_WAIT_FOREVER);
-    if (status != HAL_OK) { /* the work may still run, and end after the call */
-        status = hal_queue_wait(lane->queue, HAL_WAIT_FOREVER);
+    const hal_status status = hal_queue_wait(lane->queue, HAL_WAIT_FOREVER);
+    if (status != HAL_OK) { /* the work may still run, and end after the call, or was dropped */
+        hal_queue_wait(lane->queue, HAL_WAIT_FOREVER);
     }
     return *(volatile uint32_t *)&lane->finished == serial ? HAL_OK : status;
 }

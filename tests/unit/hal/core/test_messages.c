@@ -105,4 +105,61 @@ DEVICE_TEST(communicators_keep_the_message)
     mock->stray_words = 0;
 }
 
+/* A failure replaces the message of an earlier one. */
+#define REPLACED(call, status, words)                                            \
+    do {                                                                         \
+        hal_status_set(HAL_OK, "an earlier failure");                            \
+        assert_int_equal((call), status);                                        \
+        if (!strstr(hal_status_message(), words)) {                              \
+            fail_msg("%s: '%s' lacks '%s'", #call, hal_status_message(), words); \
+        }                                                                        \
+    } while (0)
+
+static void waits_end(hal_queue *on, hal_point point)
+{
+    static const uint64_t limits[] = {0, 1, 50000, 300000, 3000000};
+    for (uint32_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        REPLACED(hal_point_wait(point, limits[i]), HAL_ERROR_TIMEOUT, "not reached within");
+        REPLACED(hal_queue_wait(on, limits[i]), HAL_ERROR_TIMEOUT, "not reached within");
+    }
+}
+
+static void call_nothing(void *user, hal_status status)
+{
+}
+
+DEVICE_TEST(a_wait_that_times_out_has_its_own_message)
+{
+    hal_device *other = mock_open("mock:1");
+    hal_queue *far = mock_queue(other), *near = mock_queue(device), *called = mock_queue(device);
+    hal_buffer *one = mock_buffer(device, 64), *there = mock_buffer(other, 64);
+    hal_point point, foreign, after;
+    mock->hold = 1;
+    assert_ok(hal_queue_fill(near, (hal_range){one, 0, HAL_WHOLE}, 2));
+    assert_ok(hal_queue_flush(near, &point));
+    waits_end(near, point);
+    assert_ok(hal_queue_wait_point(far, point));
+    assert_ok(hal_queue_fill(far, (hal_range){there, 0, HAL_WHOLE}, 3));
+    assert_ok(hal_queue_flush(far, &foreign));
+    waits_end(far, foreign);
+    assert_ok(hal_queue_wait_point(called, point));
+    assert_ok(hal_queue_host_call(called, call_nothing, NULL, 0));
+    assert_ok(hal_queue_fill(called, (hal_range){one, 0, HAL_WHOLE}, 2));
+    assert_ok(hal_queue_flush(called, &after));
+    waits_end(called, after);
+    mock->stray_words = 1;
+    waits_end(near, point);
+    waits_end(far, foreign);
+    mock->stray_words = 0;
+    mock->hold = 0;
+    assert_ok(hal_point_wait(foreign, HAL_WAIT_FOREVER));
+    assert_ok(hal_point_wait(after, HAL_WAIT_FOREVER));
+    hal_buffer_release(one);
+    hal_buffer_release(there);
+    hal_queue_destroy(far);
+    hal_queue_destroy(near);
+    hal_queue_destroy(called);
+    hal_device_release(other);
+}
+
 UNIT_MAIN(device_begin, device_end)
