@@ -213,8 +213,17 @@ void evaluate_deferred(Device &device)
     if (device.failed_index) {
         arrays.push_back(device.failed_index);
     }
-    if (!arrays.empty()) {
-        check(ops_array_evaluate(arrays.data(), (uint32_t)arrays.size()));
+    if (arrays.empty()) {
+        return;
+    }
+    const hal_status together = ops_array_evaluate(arrays.data(), (uint32_t)arrays.size());
+    if (together != HAL_ERROR_INVALID_STATE) {
+        check(together);
+        return;
+    }
+    for (ops_array *array : arrays) { // whoever reads one that was lost is told, and not this call
+        const hal_status status = ops_array_evaluate(&array, 1);
+        check(status == HAL_ERROR_INVALID_STATE ? HAL_OK : status);
     }
 }
 

@@ -28,6 +28,7 @@ struct Device {
     ops_array *failed_index = nullptr; // I32: 1 if an index was out of range; null: no tests
     hal_buffer *index_result = nullptr; // of the host, for begin_index_check; null: not made yet
     bool has_index_result = false;      // and nothing has tested it yet
+    uint32_t index_losses = 0;          // of the queue, when it was copied
     bool records_graph = false;
 };
 

@@ -1,6 +1,9 @@
 """The device as a whole: copies, views, storages, streams, events, random numbers, errors, threads."""
 import copy
 import io
+import os
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -359,3 +362,51 @@ def test_an_autograd_graph_of_a_module_that_moves_is_not_run():
     model.to(DEVICE)
     with pytest.raises(RuntimeError, match="swap_tensors"):
         y.backward()
+
+
+LOST = """
+import torch, torch_halyard
+kept = torch.arange(4.).to("halyard") + 1
+table = torch.ones(3, 2).to("halyard")
+torch.halyard.synchronize()
+x = kept.exp()
+later = x + 1
+rows = torch.nn.functional.embedding(torch.tensor([0, 2]).to("halyard"), table)
+
+
+def fails(words, call):
+    try:
+        call()
+    except RuntimeError as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError("it succeeded")
+
+
+fails("fails by HAL_FAULT", lambda: x.cpu())
+for _ in range(2):
+    fails("got one (exp), which was lost when its batch failed: ", lambda: x.cpu())
+    fails("which was lost when its batch failed: ", lambda: (x + kept).cpu())
+    fails("which was lost when its batch failed: ", lambda: x[1:].cpu())
+    fails("which was lost when its batch failed: ", lambda: x.__dlpack__())
+    fails("which was lost when its batch failed: ", lambda: x.clone().cpu())
+    fails("whose source (exp) was lost when its batch failed: ", lambda: later.cpu())
+    torch.halyard.synchronize()
+    assert kept.cpu().tolist() == [1, 2, 3, 4]
+x.copy_(kept)
+assert x.cpu().tolist() == [1, 2, 3, 4]
+assert torch.nn.functional.embedding(torch.tensor([1]).to("halyard"), table).cpu().tolist() == [[1, 1]]
+print("done")
+"""
+
+
+def test_values_of_a_batch_that_failed_are_lost():
+    """A failure is told once; later reads are errors, and what does not depend on it goes on."""
+    for number in range(1, 20):
+        variables = {**os.environ, "HAL_LAYERS": "fault", "HAL_FAULT": f"submit:{number}"}
+        ran = subprocess.run([sys.executable, "-c", LOST], env=variables, capture_output=True, text=True)
+        if "line 5" in ran.stderr or "line 3" in ran.stderr or "line 4" in ran.stderr:
+            continue  # it was an earlier batch
+        assert ran.stdout == "done\n", ran.stderr
+        return
+    raise AssertionError("no batch failed")
