@@ -43,6 +43,10 @@ typedef enum ops_scatter_order {
     OPS_SCATTER_ORDER_COUNT
 } ops_scatter_order;
 
+/* The most bytes of temporary memory that atomic operations take with ORDERED and UNORDERED where
+ * y has more than 4 elements for an update; others are sorted. */
+#define OPS_SCATTER_BYTES (UINT64_C(64) << 20)
+
 /* Sets the order for calls from now on; at first that of the variable HAL_SCATTER ("ordered",
  * "unordered" or "atomic"), else ORDERED.
  * Threads: the queue's. Errors: none; other values count as ORDERED. */

@@ -393,21 +393,6 @@ static scatter_scheme scheme_of(ops_scatter_kind kind, hal_type type)
     }
 }
 
-bool ops_scatter_is_atomic(const ops_context *context, const ops_scatter_call *call)
-{
-    const hal_type type = call->y.type;
-    const scatter_scheme scheme = scheme_of(call->kind, type);
-    const bool is_64 =
-        scheme == SCHEME_SUM || (scheme == SCHEME_DIRECT && hal_type_size(type) == sizeof(int64_t));
-    const uint64_t most = context->info->max_binding / sizeof(uint64_t);
-    return scheme != SCHEME_NONE && call->updates.shape[call->axis] <= INT32_MAX &&
-           (!is_64 || (context->info->features & HAL_FEATURE_ATOMIC_64)) &&
-           (uint64_t)ops_tensor_get_element_count(&call->y) <= most &&
-           (call->order == OPS_SCATTER_ATOMIC ||
-            (context->tuning->scatter_atomics &&
-             (scheme != SCHEME_SUM || call->order == OPS_SCATTER_UNORDERED)));
-}
-
 /* A tensor of the shape, row-major in new memory; of `copies` at once *all has all elements. */
 static hal_status scratch_create(ops_context *context, const ops_tensor *shape, hal_type type,
                                  uint32_t copies, ops_tensor *made, ops_tensor *all)
@@ -455,6 +440,43 @@ static void plan_call(const ops_scatter_call *c, atomic_call *a)
     }
 }
 
+/* Of the codes, of which whole rows have one each where they are assigned. */
+static ops_tensor codes_shape(const atomic_call *a)
+{
+    ops_tensor shape = a->call->y;
+    for (uint32_t i = 0; a->call->kind == OPS_SCATTER_ASSIGN && i < shape.rank; i++) {
+        shape.shape[i] = i == a->call->axis ? shape.shape[i] : a->once.shape[i];
+    }
+    return shape;
+}
+
+/* Memory for elements that have no updates is limited. */
+static bool scratch_is_small(const atomic_call *a)
+{
+    const ops_tensor codes = codes_shape(a);
+    uint64_t bytes = (uint64_t)ops_tensor_get_element_count(&codes) * sizeof(uint32_t);
+    bytes += a->scheme == SCHEME_SUM ? 2 * bytes : 0;
+    return a->scheme == SCHEME_DIRECT || !a->by_updates || bytes <= OPS_SCATTER_BYTES;
+}
+
+bool ops_scatter_is_atomic(const ops_context *context, const ops_scatter_call *call)
+{
+    const scatter_scheme scheme = scheme_of(call->kind, call->y.type);
+    const bool is_64 = scheme == SCHEME_SUM ||
+                       (scheme == SCHEME_DIRECT && hal_type_size(call->y.type) == sizeof(int64_t));
+    const uint64_t most = context->info->max_binding / sizeof(uint64_t);
+    const bool can = scheme != SCHEME_NONE && call->updates.shape[call->axis] <= INT32_MAX &&
+                     (!is_64 || (context->info->features & HAL_FEATURE_ATOMIC_64)) &&
+                     (uint64_t)ops_tensor_get_element_count(&call->y) <= most;
+    if (!can || call->order == OPS_SCATTER_ATOMIC) {
+        return can;
+    }
+    atomic_call a;
+    plan_call(call, &a);
+    return context->tuning->scatter_atomics && scratch_is_small(&a) &&
+           (scheme != SCHEME_SUM || call->order == OPS_SCATTER_UNORDERED);
+}
+
 static hal_status record_steps(ops_context *context, const atomic_call *a)
 {
     HAL_TRY(record_step(context, a, STEP_BEGIN));
@@ -481,10 +503,8 @@ hal_status ops_scatter_by_atomics(ops_context *context, const ops_scatter_call *
         HAL_TRY(x_copy(context, c));
         return record_step(context, &a, STEP_DIRECT);
     }
-    ops_tensor shape = c->y, codes;
-    for (uint32_t i = 0; c->kind == OPS_SCATTER_ASSIGN && i < shape.rank; i++) {
-        shape.shape[i] = i == c->axis ? shape.shape[i] : a.once.shape[i];
-    }
+    const ops_tensor shape = codes_shape(&a);
+    ops_tensor codes;
     *done = scratch_create(context, &shape, HAL_TYPE_U32, 1, &a.codes, &codes) == HAL_OK &&
             (a.scheme != SCHEME_SUM || scratch_create(context, &c->y, HAL_TYPE_U64, a.copies,
                                                       &a.sums, &a.all_sums) == HAL_OK);

@@ -94,6 +94,31 @@ static void others_add_in_order(void **state)
     ops_tensor_release(&numbers);
 }
 
+/* Of GPUs: y of 8 GiB, of which few elements have updates, gets no memory for all of them. */
+static void memory_is_limited(void **state)
+{
+    hal_device_info info = *test_context->info;
+    info.features |= HAL_FEATURE_ATOMIC_64;
+    info.max_binding = UINT64_MAX;
+    ops_context gpu = *test_context;
+    gpu.info = &info;
+    gpu.tuning = &ops_tuning_gpu;
+    ops_scatter_call call = {.kind = OPS_SCATTER_ADD, .order = OPS_SCATTER_UNORDERED};
+    call.updates = (ops_tensor){.type = HAL_TYPE_F32, .rank = 1, .shape = {1000}, .stride = {1}};
+    call.indices = call.updates;
+    call.y = (ops_tensor){.type = HAL_TYPE_F32, .rank = 1, .shape = {1000000}, .stride = {1}};
+    assert_true(ops_scatter_is_atomic(&gpu, &call));
+    call.y.shape[0] = INT64_C(1) << 31;
+    assert_false(ops_scatter_is_atomic(&gpu, &call));
+    call.order = OPS_SCATTER_ATOMIC;
+    assert_true(ops_scatter_is_atomic(&gpu, &call));
+    call.order = OPS_SCATTER_UNORDERED;
+    call.updates.shape[0] = call.indices.shape[0] = INT64_C(1) << 29;
+    assert_true(ops_scatter_is_atomic(&gpu, &call));
+    call.order = OPS_SCATTER_ORDERED;
+    assert_false(ops_scatter_is_atomic(&gpu, &call));
+}
+
 /* Nothing to add, to nothing, and to an array that shares memory with what is added. */
 static void edges(void **state)
 {
@@ -123,9 +148,9 @@ static void edges(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(calls_have_the_order_of_their_time),
-                                       cmocka_unit_test(any_order_has_the_same_bits),
-                                       cmocka_unit_test(others_add_in_order),
-                                       cmocka_unit_test(edges)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_have_the_order_of_their_time),
+        cmocka_unit_test(any_order_has_the_same_bits), cmocka_unit_test(others_add_in_order),
+        cmocka_unit_test(memory_is_limited), cmocka_unit_test(edges)};
     return RUN_ON_ALL(tests);
 }
