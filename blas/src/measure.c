@@ -48,6 +48,7 @@ typedef struct trial {
     blas_call call;
     clockid_t clock;
     double seconds; /* for turns */
+    double share;   /* processors that a copy by one thread takes or leaves idle */
 } trial;
 
 /* Nanoseconds. */
@@ -209,7 +210,8 @@ static long preemptions(void)
 
 /* Where device and host are the same processors: several threads are timed by the clock, since
  * those that wait take time of processors as well, and copies by one thread leave the others idle.
- * With one thread, or while others use the processors, time of processors counts. */
+ * With one thread, or while others use the processors, time of processors counts, of copies that of
+ * the idle ones as well. */
 static hal_status clock_choose(trial *t)
 {
     hal_status status = product_create(t, false, PARALLEL_ORDER, PARALLEL_ORDER);
@@ -228,6 +230,7 @@ static hal_status clock_choose(trial *t)
     const bool is_parallel = processors > 1.25 * elapsed;
     const bool is_alone = (double)(preemptions() - before) < elapsed / PREEMPTION_NANOSECONDS;
     t->clock = is_parallel && is_alone ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID;
+    t->share = is_parallel && !is_alone ? processors / elapsed : 1;
     trial_destroy(t);
     return status;
 }
@@ -264,6 +267,10 @@ static hal_status measure_transfers(trial *t, blas_measurements *made)
     }
     if (status == HAL_OK) {
         status = measure(pack, expand, t, &made->pack, &made->expand);
+    }
+    if (status == HAL_OK) {
+        made->pack = (uint64_t)((double)made->pack * t->share);
+        made->expand = (uint64_t)((double)made->expand * t->share);
     }
     trial_destroy(t);
     return status;
@@ -345,7 +352,7 @@ static hal_status measure_calls(trial *t, blas_type type, blas_measurements *mad
 /* A device without f64 has no times of it. */
 hal_status blas_measure_all(blas_measurements *made)
 {
-    trial t = {.seconds = TURNS_SECONDS};
+    trial t = {.seconds = TURNS_SECONDS, .share = 1};
     HAL_TRY(blas_lane_acquire(&t.lane));
     const hal_device_info *info = hal_device_get_info(ops_context_get_device(t.lane->context));
     t.clock = CLOCK_MONOTONIC;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* First line of a file; another number means that other things were measured. */
-#define FORMAT "halyard blas times 7"
+#define FORMAT "halyard blas times 8"
 #define NUMBERS (sizeof(blas_measurements) / sizeof(uint64_t))
 #define MAX_TEXT 1024
 
