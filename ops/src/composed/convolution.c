@@ -138,6 +138,19 @@ static ops_array *spread_in_zeros(const ops_convolution_form *f, const int64_t *
     return ops_array_update(zeros, &target, x);
 }
 
+/* Whether a copy of x in the caller's order reads across x's memory, which pays after zeros. */
+static bool is_read_across(const ops_array *x)
+{
+    const int64_t least = x->owner->context->tuning->convolution.zeros_first;
+    const uint32_t last = x->view.rank - 1;
+    bool has_lines = false;
+    for (uint32_t i = 0; i < last; i++) {
+        has_lines = has_lines || (x->view.stride[i] == 1 && x->view.shape[i] > 1);
+    }
+    return least > 0 && has_lines && x->view.shape[last] > 1 && x->view.stride[last] > 1 &&
+           ops_tensor_get_element_count(&x->view) >= least;
+}
+
 ops_array *ops_convolution_place(const ops_convolution_form *f, const int64_t *start,
                                  const int64_t *step, const int64_t *lengths, ops_array *x)
 {
@@ -163,6 +176,7 @@ ops_array *ops_convolution_place(const ops_convolution_form *f, const int64_t *s
         x = ops_array_full(x->owner->context, x->view.type, rank, shape, 0);
         x = x ? ops_array_copy(x) : NULL;
     } else if (x) {
+        is_spread = is_spread || is_read_across(x);
         x = is_spread ? spread_in_zeros(f, at, step, shape, x) : ops_compose_pad(at, shape, 0, x);
     }
     return x ? ops_convolution_channels_second(f, x) : NULL;

@@ -94,7 +94,8 @@ const ops_tuning ops_tuning_gpu = {
                      * products, no convolution was measured. */
                     .implicit_ns = {0.0054, 0.0062},
                     .implicit_units_ns = {0.0006, 0.0011},
-                    .implicit_launch_ns = 500},
+                    .implicit_launch_ns = 500,
+                    .zeros_first = 1 << 19},
     .scan = {.shares_lines = true,
              .min_shared_length = 64,
              .unit_items = 2048,

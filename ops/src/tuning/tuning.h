@@ -216,6 +216,8 @@ typedef struct ops_sort_tuning {
 typedef struct ops_convolution_tuning {
     uint64_t piece_bytes; /* most windows of one product, unless those of a line take more */
     bool pads_by_copies;  /* tests of coordinates cost more than a fill and a copy */
+    int64_t zeros_first; /* elements of x from which that is so where a copy reads across memory,
+                          * since tiles of it go through shared memory; 0: never */
     bool pools_at_once; /* windows that are long or reach beyond x by one kernel (kernels/pool.c) */
     bool bakes_steps;   /* depthwise: neighbours at known distances share an address */
     uint32_t results;   /* depthwise: of a work-item, where steps are known; 0, 1: one */
