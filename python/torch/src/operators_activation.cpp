@@ -393,9 +393,14 @@ Array hot_classes(const Call &c, const Array &target, hal_type type, int64_t cla
     return cast(equal(rows, reshape(numbers, at::DimVector{1, classes})), type);
 }
 
-void require_classes(const Call &c, const Array &target, int64_t classes, int64_t ignored)
+void require_classes(const Call &c, size_t target, int64_t classes, size_t ignored)
 {
-    require_indices(where(equal(target, (double)ignored), 0.0, target), c.device(), classes);
+    const Tensor &t = c.tensor(target);
+    TORCH_CHECK(c10::isIntegralType(t.scalar_type(), false),
+                "nll_loss: target: expected scalar type Long but found ", t.scalar_type());
+    const Array numbers = c.plain(target);
+    require_indices(where(equal(numbers, (double)c.integer(ignored)), 0.0, numbers), c.device(),
+                    classes);
 }
 
 struct Classes {
@@ -427,7 +432,7 @@ Classes classes_of(const Call &c, size_t x, size_t target, size_t weight, size_t
 Results nll_loss(const Call &c) // x, target, weight, reduction, ignored
 {
     const Classes k = classes_of(c, 0, 1, 2, 4);
-    require_classes(c, c.plain(1), k.log_probabilities.length(1), c.integer(4));
+    require_classes(c, 1, k.log_probabilities.length(1), 4);
     const Array losses =
         -reduce(OPS_REDUCE_SUM, where(equal(k.hot, 0), 0.0, k.log_probabilities * k.hot), 1, false);
     const Array total = reduce(OPS_REDUCE_SUM, flatten(k.hot), 0, false);
@@ -443,6 +448,7 @@ Results nll_loss(const Call &c) // x, target, weight, reduction, ignored
 Results nll_loss_backward(const Call &c) // g, x, target, weight, reduction, ignored, total
 {
     const Classes k = classes_of(c, 1, 2, 3, 5);
+    require_classes(c, 2, k.log_probabilities.length(1), 5);
     Array g = c[0];
     if (c.integer(4) == at::Reduction::Mean) {
         g = g / c[6];
@@ -468,7 +474,7 @@ Results nll_loss2d(const Call &c) // x, target, weight, reduction, ignored
         throw Unsupported("shapes of another loss");
     }
     const Array rows = pixels_as_rows(x);
-    require_classes(c, target, rows.length(1), c.integer(4));
+    require_classes(c, 1, rows.length(1), 4);
     Array hot = hot_classes(c, target, rows.type(), rows.length(1), c.integer(4));
     hot = c.has(2) ? hot * c[2] : hot;
     const Array losses = -reduce(OPS_REDUCE_SUM, where(equal(hot, 0), 0.0, rows * hot), 1, false);
@@ -486,6 +492,7 @@ Results nll_loss2d_backward(const Call &c) // g, x, target, weight, reduction, i
     if (x.rank() != 4 || x.count() == 0) {
         throw Unsupported("shapes of another loss");
     }
+    require_classes(c, 2, x.length(1), 5);
     Array g = c[0];
     Array hot = hot_classes(c, c.plain(2), x.type(), x.length(1), c.integer(5));
     hot = c.has(3) ? hot * c[3] : hot;

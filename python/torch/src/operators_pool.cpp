@@ -180,6 +180,12 @@ template <int AXES> Results adaptive_max(const Call &c) // x, lengths
 {
     const Tensor &tensor = c.tensor(0);
     require_rank(tensor, AXES);
+    for (int64_t axis = 1; axis < tensor.dim(); axis++) {
+        TORCH_CHECK(tensor.size(axis) > 0, "adaptive_max_pool", AXES,
+                    "d(): Expected input to have non-zero size for non-batch dimensions, but input "
+                    "has sizes ",
+                    tensor.sizes(), " with dimension ", axis, " being empty");
+    }
     const Shape space = space_of(tensor, AXES);
     const Shape out = c.integers(1, AXES, 0);
     const Shape shape = joined(leading_of(tensor, AXES), out);
@@ -249,6 +255,7 @@ template <int AXES> Results adaptive_max_backward(const Call &c) // g, x, places
     const Tensor &x = c.tensor(1);
     require_gradient(c, x, AXES);
     c.require_shape(2, c.tensor(0).sizes());
+    require_indices(c.plain(2), c.device(), product(space_of(x, AXES)));
     return {spread(c, c.tensor(0), c.tensor(2), leading_of(x, AXES), space_of(x, AXES),
                    OPS_SCATTER_ADD)};
 }

@@ -1,6 +1,7 @@
 """Gradient operators that are called with wrong operands raise where PyTorch's processor does."""
 import re
 
+import pytest
 import torch
 import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -197,3 +198,51 @@ def test_wrong_operands_of_gradients():
             wrong += [what for what, other in called
                       if not is_right(name, other, keywords) and not FREE.search(what)]
     assert not wrong, "\n".join(wrong)
+
+
+aten = torch.ops.aten
+LOGITS, PIXELS = torch.linspace(-2, 2, 12).reshape(3, 4), torch.linspace(-2, 2, 24).reshape(2, 3, 2, 2)
+
+
+def classes_gradient(x, target):
+    return aten.nll_loss_backward(x.new_ones(()), x, target, None, 1, -100, x.new_full((), 3))
+
+
+def pixels_gradient(x, target):
+    return aten.nll_loss2d_backward(x.new_ones(()), x, target, None, 1, -100, x.new_full((), 8))
+
+
+# What PyTorch's processor refuses, with its exception.
+@pytest.mark.parametrize("function, operands, error", [
+    (F.nll_loss, (LOGITS, torch.tensor([0, 4, 1])), IndexError),
+    (F.nll_loss, (LOGITS, torch.tensor([0, -1, 1])), IndexError),
+    (F.nll_loss, (LOGITS, torch.tensor([0., 1, 2])), RuntimeError),
+    (F.nll_loss, (PIXELS, torch.full((2, 2, 2), 3)), IndexError),
+    (F.nll_loss, (PIXELS, torch.zeros(2, 2, 2)), RuntimeError),
+    (classes_gradient, (LOGITS, torch.tensor([0, 4, 1])), IndexError),
+    (classes_gradient, (LOGITS, torch.tensor([0, -1, 1])), IndexError),
+    (classes_gradient, (LOGITS, torch.tensor([0, 1])), RuntimeError),
+    (pixels_gradient, (PIXELS, torch.full((2, 2, 2), 3)), IndexError),
+    (F.embedding, (torch.tensor([0, 3]), LOGITS), IndexError),
+    (F.embedding, (torch.tensor([0., 1]), LOGITS), RuntimeError),
+    (lambda x: F.adaptive_max_pool2d(x, 2), (torch.ones(2, 0, 3),), RuntimeError),
+    (lambda x: F.adaptive_max_pool3d(x, 2), (torch.ones(2, 3, 0, 3, 3),), RuntimeError),
+    (lambda x: F.adaptive_avg_pool2d(x, 2), (torch.ones(2, 0, 3),), RuntimeError)])
+def test_wrong_values_raise_as_on_the_processor(function, operands, error):
+    for device in ("cpu", DEVICE):
+        with pytest.raises(error) as raised:
+            function(*(t.to(device) for t in operands)).cpu()
+        assert len(str(raised.value)) > 20
+
+
+@pytest.mark.parametrize("place", [-1, 16])
+def test_places_outside_of_an_adaptive_pooling_raise(place):
+    """PyTorch's processor writes beyond its memory."""
+    g, x, places = torch.ones(3, 2, 2), torch.ones(3, 4, 4), torch.full((3, 2, 2), place)
+    with pytest.raises(IndexError):
+        aten.adaptive_max_pool2d_backward(g.to(DEVICE), x.to(DEVICE), places.to(DEVICE)).cpu()
+
+
+def test_ignored_classes_are_no_index():
+    x, target = LOGITS.to(DEVICE), torch.tensor([0, -100, 1])
+    assert classes_gradient(x, target.to(DEVICE)).cpu().equal(classes_gradient(LOGITS, target))
