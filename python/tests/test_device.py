@@ -132,3 +132,51 @@ def test_a_finding_names_the_line_of_a_kernel(tmp_path, place):
     ran = run_at(place, WRONG_KERNEL, tmp_path, "bounds")
     assert ran.stdout.split() == ["[1.", "2.", "3.", "0.]"], ran.stderr
     assert re.search(r"load f32 x\[.*, _?model.py:7\)", ran.stderr), ran.stderr
+
+
+LOST = """
+import halyard as hx
+import numpy
+
+kept = hx.asarray(numpy.arange(4, dtype="float32")) + 1
+assert numpy.asarray(kept).tolist() == [1, 2, 3, 4]
+x = hx.exp(kept)
+later = x + 1
+
+
+def fails(words, call):
+    try:
+        call()
+    except Exception as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError("it succeeded")
+
+
+try:
+    numpy.asarray(x)
+except hx.Error as error:
+    assert "fails by HAL_FAULT" in str(error), error
+else:
+    raise SystemExit("another batch failed")
+for _ in range(2):
+    for call in (lambda: numpy.asarray(x), lambda: x + kept, lambda: x[1:], lambda: hx.sum(x), lambda: x.__dlpack__()):
+        fails("got one (exp), which was lost when its batch failed: ", call)
+    fails("whose source (exp) was lost when its batch failed: ", lambda: numpy.asarray(later))
+    assert numpy.asarray(kept).tolist() == [1, 2, 3, 4]
+x[:] = kept
+assert numpy.asarray(x).tolist() == [1, 2, 3, 4]
+print("done")
+"""
+
+
+def test_values_of_a_batch_that_failed_are_lost():
+    """A failure is told once; later uses are errors, and what does not depend on it goes on."""
+    for number in range(1, 20):
+        variables = {**os.environ, "HAL_LAYERS": "fault", "HAL_FAULT": f"submit:{number}"}
+        ran = subprocess.run([sys.executable, "-c", LOST], env=variables, capture_output=True, text=True)
+        if ran.stdout == "done\n":
+            return
+        before = "another batch failed" in ran.stderr or "numpy.asarray(kept).tolist()" in ran.stderr
+        assert before or "line 5" in ran.stderr or "line 6" in ran.stderr, ran.stderr
+    raise AssertionError("the batch of x did not fail")
