@@ -8,6 +8,7 @@
 #include "core/flush.h"
 #include "core/deferred.h"
 #include "core/hooks.h"
+#include "core/loss.h"
 #include "core/record.h"
 #include "core/progress.h"
 #include "comm.h"
@@ -37,6 +38,7 @@ typedef struct backend_call {
     hal_mailbox_call is;
     uint64_t number;        /* of the rank's calls of its backend, from 1 on */
     uint64_t before, value; /* of the batch before the collective, and of its own */
+    uint64_t serial;        /* of the batch with its command, as its queue's recorder */
     uint64_t since;         /* first value of the queue whose rejection fails the communicator */
     uint64_t begin_ns, check_ns;
     uint64_t deadline_ns; /* for the end, or that of the abort; 0: the device has not reached the
@@ -312,7 +314,9 @@ static void call_report(backend_call *call, hal_status status)
     pthread_mutex_unlock(&backend_lock);
     hal_timeline_pin(call->timeline);
     if (!is_waiting && !atomic_load(&call->timeline->closing)) {
-        hal_deferred_set_error(hal_timeline_queue(call->timeline), status);
+        hal_queue *queue = hal_timeline_queue(call->timeline);
+        hal_deferred_set_error(queue, status);
+        hal_loss_add_work(queue, call->serial, call->value, status);
     }
     hal_timeline_unpin(call->timeline);
 }
@@ -478,6 +482,7 @@ static hal_status call_submit(backend_call *call, hal_queue *queue, hal_range se
     if (status == HAL_OK && !call_has_turn(call)) {
         status = fence_add(queue, call, turn_advance);
     }
+    call->serial = queue->recorder.serial;
     if (status == HAL_OK) {
         status = command_record(call, queue, send, recv);
     }

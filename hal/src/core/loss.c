@@ -50,6 +50,14 @@ void hal_loss_add(hal_queue *queue, const hal_recording *recording, hal_status s
     pthread_mutex_unlock(&loss_lock);
 }
 
+void hal_loss_add_work(hal_queue *queue, uint64_t serial, uint64_t value, hal_status status)
+{
+    pthread_mutex_lock(&loss_lock);
+    loss_append(queue, serial, status, hal_status_message());
+    losses_extend(&queue->losses, value);
+    pthread_mutex_unlock(&loss_lock);
+}
+
 void hal_loss_tell(hal_queue *queue)
 {
     pthread_mutex_lock(&loss_lock);

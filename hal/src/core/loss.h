@@ -11,6 +11,10 @@
 void hal_loss_add(hal_queue *queue, const hal_recording *recording, hal_status status,
                   bool is_late);
 
+/* The same for work of a batch that the plugin took, and that failed: what it should have written
+ * is missing though the batch has run. Threads: any that knows that the queue is open. */
+void hal_loss_add_work(hal_queue *queue, uint64_t serial, uint64_t value, hal_status status);
+
 /* The queue's program was told of late losses: points from now on do not depend on them.
  * Threads: the queue's. */
 void hal_loss_tell(hal_queue *queue);

@@ -731,4 +731,38 @@ static int tests_end(void **state)
     return 0;
 }
 
+/* The communicator ends at any moment of a collective. What the queue reports once, its losses tell
+ * afterwards as well, from the batch of the collective on. */
+ORDERED_TEST(a_collective_that_failed_is_lost)
+{
+    uint32_t reported = 0;
+    for (int round = 0; round < 40; round++) {
+        both_open(2, NULL);
+        const hal_collective what = {
+            .kind = HAL_COLLECTIVE_ALL_REDUCE, .reduction = HAL_REDUCE_SUM, .type = HAL_TYPE_I32};
+        uint64_t batches[2];
+        hal_loss loss;
+        for (uint32_t r = 0; r < 2; r++) {
+            const hal_range range = {backend.buffers[r], 0, 4096};
+            batches[r] = hal_queue_get_batch(backend.queues[r]);
+            assert_ok(hal_queue_collective(backend.queues[r], backend.comms[r], &what, range, range,
+                                           1024));
+        }
+        for (int polls = 0; polls < round; polls++) {
+            hal_point_wait((hal_point){backend.queues[0], 1}, 0);
+        }
+        hal_comm_abort(backend.comms[0], "enough");
+        for (uint32_t r = 0; r < 2; r++) {
+            const hal_status status = hal_queue_wait(backend.queues[r], HAL_WAIT_FOREVER);
+            assert_ok(hal_queue_get_loss(backend.queues[r], 0, &loss));
+            assert_true(status == HAL_OK || loss.count > 0);
+            assert_true(status == HAL_OK || strstr(loss.message, "enough"));
+            assert_true(status == HAL_OK || loss.batch >= batches[r]);
+            reported += status != HAL_OK;
+        }
+        both_close();
+    }
+    assert_true(reported > 0);
+}
+
 UNIT_MAIN(tests_begin, tests_end)
