@@ -16,16 +16,27 @@
 /* Of what is inlined for one, two and any number of operands. */
 #define FOR_EACH_COUNT static inline __attribute__((always_inline))
 
+/* A cast that each kernel makes again of memory is one operation, whatever computed that memory. */
+static inline void operand_recount(ops_array *operand)
+{
+    ops_array *x = ops_node_is_view(operand) ? ops_view_source(operand) : operand;
+    if (ops_node_is_remade(x) && x->operands[0]->state == OPS_NODE_MEMORY) {
+        x->cluster_operations = x->cluster_leaves = x->counts_once = 1;
+        operand->depth = x->depth = 0;
+    }
+}
+
 /* Sets upper bounds for the cluster that would compute the node: shared operands count twice. */
 FOR_EACH_COUNT void node_bound_cluster(ops_array *node, ops_array *const *operands, uint32_t count)
 {
     const bool fuse = node->owner->fusion, joins = fuse && ops_node_is_elementwise(node);
     uint32_t operations = 1, leaves = 0, depth = 0, joined = 0, counts_once = 1;
     for (uint32_t i = 0; i < count; i++) {
-        const ops_array *operand = operands[i];
+        ops_array *operand = operands[i];
         if (i == 1 && operand == operands[0]) {
             continue; /* a square */
         }
+        operand_recount(operand);
         uint32_t before = operand->depth;
         if (joins && ops_fusion_cluster_takes_operand(node, i)) {
             operations += operand->cluster_operations;

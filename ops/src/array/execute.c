@@ -12,6 +12,8 @@
 #include "tensor/compile_policy.h"
 #include "tensor/message.h"
 
+#include <string.h>
+
 /* How to execute; passed down. */
 typedef struct execution {
     hal_status (*compute)(const ops_compute *compute, ops_array *root, ops_array *const *others,
@@ -131,7 +133,8 @@ typedef enum plan_recording {
 /* A plan whose general kernels have cost more than compilations is recorded again twice: to request
  * kernels of its shapes, and with them. */
 static hal_status plan_choose_recording(const ops_fusion_plan *plan, const ops_arrays *arrays,
-                                        ops_recorded_plan *recorded, plan_recording *choice)
+                                        const uint64_t hash[2], ops_recorded_plan *recorded,
+                                        plan_recording *choice)
 {
     ops_context *context = plan->context;
     uint32_t kernels;
@@ -142,7 +145,7 @@ static hal_status plan_choose_recording(const ops_fusion_plan *plan, const ops_a
     const uint64_t spent = ops_recorded_plan_count_use(recorded, &kernels);
     if (ops_recorded_plan_has_requested(recorded)) {
         HAL_TRY(ops_compile_ahead_collect(context));
-        *choice = context->ahead.requested == 0 ? PLAN_AGAIN : PLAN_AS_BEFORE;
+        *choice = ops_compile_ahead_is_awaited(context, hash) ? PLAN_AS_BEFORE : PLAN_AGAIN;
     } else if (ops_compile_policy_is_due(context->compile_policy, spent, kernels)) {
         *choice = ops_compile_ahead_pays(context) ? PLAN_REQUESTS : PLAN_SPECIALISES;
     }
@@ -164,8 +167,9 @@ static hal_status plan_defer_compile(const ops_fusion_plan *plan, const ops_arra
                                   view_bytes(like) * (kernels - 1));
     if (*decision == OPS_DEFER_REQUESTED) {
         HAL_TRY(ops_compile_ahead_collect(plan->context));
-        *decision =
-            ops_compile_ahead_delays(plan->context, hash) ? OPS_DEFER_AGAIN : OPS_DEFER_REQUESTED;
+        const bool waits = ops_compile_ahead_is_awaited(plan->context, hash) ||
+                           !ops_compile_ahead_has_room(plan->context);
+        *decision = waits ? OPS_DEFER_AGAIN : OPS_DEFER_REQUESTED;
     }
     return HAL_OK;
 }
@@ -212,9 +216,13 @@ static hal_status plan_record(const ops_fusion_plan *plan, ops_arrays *arrays,
     ops_plan_recorder *recorder = plan->context->recorder;
     ops_plan_recorder_begin(recorder, buffers, count);
     if (may_defer) {
-        ops_compile_policy_begin_refusing(policy, hash, decision == OPS_DEFER_REQUESTED);
+        ops_compile_policy_begin_refusing(policy, decision == OPS_DEFER_REQUESTED
+                                                      ? OPS_MISSING_REQUESTED
+                                                      : OPS_MISSING_REFUSED);
     }
+    memcpy(policy->plan, hash, sizeof policy->plan);
     const hal_status status = ops_fusion_record(plan, buffers + plan->input_count);
+    memset(policy->plan, 0, sizeof policy->plan);
     *is_deferred = may_defer && ops_compile_policy_end_refusing(policy) && status != HAL_OK;
     if (status != HAL_OK) {
         ops_plan_recorder_cancel(recorder);
@@ -243,7 +251,7 @@ static hal_status plan_execute(const ops_fusion_plan *plan, ops_arrays *arrays,
     ops_fusion_plan_append_key(plan, &key);
     ops_recorded_plan *recorded = ops_plan_cache_find(arrays->plan_cache, &key, hash);
     plan_recording choice;
-    HAL_TRY(plan_choose_recording(plan, arrays, recorded, &choice));
+    HAL_TRY(plan_choose_recording(plan, arrays, hash, recorded, &choice));
     const bool is_general = recorded && ops_recorded_plan_is_general(recorded);
     recorded = choice != PLAN_AS_BEFORE && is_general ? NULL : recorded;
     ops_compile_decision decision = OPS_COMPILE_NOW;

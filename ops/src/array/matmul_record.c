@@ -68,16 +68,19 @@ static bool epilogue_changes_product(const ops_fusion_plan *plan, const ops_gemm
 }
 
 /* The product, then its epilogue, which may be a new kernel: while those are refused, the product
- * is not recorded either, as it would be once more in a kernel for each operation. */
+ * is not recorded either, as it would be once more in a kernel for each operation. Where they are
+ * requested, both are compiled now, for the same reason. */
 static hal_status record_apart(const ops_fusion_plan *plan, const ops_gemm_options *options,
                                const ops_tensor *y)
 {
     ops_gemm_options plain = *options;
     ops_tensor inputs[OPS_CLUSTER_LEAVES];
     ops_expression *expression = NULL;
-    if (plan->context->compile_policy->refuses_missing) {
-        return ops_compile_policy_refuse(plan->context->compile_policy);
+    ops_compile_policy *policy = plan->context->compile_policy;
+    if (policy->missing == OPS_MISSING_REFUSED) {
+        return ops_compile_policy_refuse(policy);
     }
+    policy->missing = OPS_MISSING_COMPILED;
     HAL_TRY(product_create(plan, &inputs[0]));
     const uint32_t count = 1 + options->input_count;
     plan_epilogue_views(plan, inputs + 1);

@@ -2,6 +2,9 @@
 #include "compile_ahead.h"
 
 #include "compile_policy.h"
+#include "message.h"
+
+#include <hal/hal.h>
 
 bool ops_compile_ahead_pays(const ops_context *context)
 {
@@ -60,7 +63,7 @@ bool ops_compile_ahead_is_requested(const ops_context *context, const uint64_t h
     return false;
 }
 
-bool ops_compile_ahead_delays(const ops_context *context, const uint64_t plan[2])
+bool ops_compile_ahead_is_awaited(const ops_context *context, const uint64_t plan[2])
 {
     const ops_compile_ahead *ahead = &context->ahead;
     for (uint32_t i = 0; ahead->requested > 0 && i < ahead->count; i++) {
@@ -69,16 +72,22 @@ bool ops_compile_ahead_delays(const ops_context *context, const uint64_t plan[2]
             return true;
         }
     }
-    return !ops_compile_ahead_has_room(context);
+    return false;
 }
 
 /* Takes the reference of a requested kernel that is compiled, well or not. */
 static hal_status requested_insert(ops_context *context, const ops_ahead_kernel *one)
 {
     ops_entry *entry = ops_kernel_table_slot(&context->kernels, one->hash);
+    ops_message message;
+    ops_message_save(&message);
     if (hal_kernel_wait(one->kernel) != HAL_OK) {
+        hal_log_write(HAL_LOG_WARN, "a kernel could not be compiled in the background; others "
+                                    "compute in its place: %s",
+                      hal_status_message());
+        ops_message_restore(&message);
         ops_compile_policy_forget(context->compile_policy, one->hash);
-        ops_compile_policy_forget(context->compile_policy, one->plan);
+        ops_compile_policy_fail(context->compile_policy, one->plan);
     } else if (!entry->key[1]) {
         return ops_kernel_table_insert(&context->kernels, one->hash, one->kernel, 0, &entry);
     }

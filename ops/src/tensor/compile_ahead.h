@@ -24,7 +24,7 @@ void ops_compile_ahead_follow(ops_context *context, hal_kernel *kernel);
 bool ops_compile_ahead_has_room(const ops_context *context);
 
 /* Keeps a kernel, whose reference passes to it, until it is compiled, and inserts it then. `plan`:
- * the hash of the deferred plan that needs it, or zeros. False where there is no room: the
+ * the hash of the plan that needs it, or zeros. False where there is no room: the
  * reference stays the caller's. */
 bool ops_compile_ahead_request(ops_context *context, const uint64_t hash[2],
                                const uint64_t plan[2], hal_kernel *kernel);
@@ -32,9 +32,8 @@ bool ops_compile_ahead_request(ops_context *context, const uint64_t hash[2],
 /* Whether the kernel with that hash is requested. */
 bool ops_compile_ahead_is_requested(const ops_context *context, const uint64_t hash[2]);
 
-/* Whether there is no use in recording a deferred plan: a kernel that it requested is not compiled
- * yet, or there is no room to request one. */
-bool ops_compile_ahead_delays(const ops_context *context, const uint64_t plan[2]);
+/* Whether a kernel that was requested for a plan is not compiled yet. */
+bool ops_compile_ahead_is_awaited(const ops_context *context, const uint64_t plan[2]);
 
 /* Inserts the requested kernels that are compiled, and tells the compile policy the times of all
  * that are. One that could not be compiled is forgotten, and what was charged to it. Entries of the

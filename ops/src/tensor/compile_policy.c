@@ -5,6 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What a plan has cost whose kernels cannot be compiled. */
+#define FAILED UINT64_MAX
+
 /* Processors that are counted: threads that compile in the background, and the program's. */
 enum { MOST_PROCESSORS = 8 };
 
@@ -114,6 +117,14 @@ void ops_compile_policy_forget(ops_compile_policy *policy, const uint64_t key[2]
     }
 }
 
+void ops_compile_policy_fail(ops_compile_policy *policy, const uint64_t plan[2])
+{
+    const uint32_t at = plan_slot(plan);
+    if (policy->plans[at].key == plan[1]) {
+        policy->plans[at].spent_ns = FAILED;
+    }
+}
+
 uint64_t ops_compile_policy_general_ns(const ops_compile_policy *policy, uint64_t bytes)
 {
     return policy->tuning->general_ns + bytes / policy->tuning->bytes_per_ns;
@@ -138,6 +149,9 @@ ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const uint64_
         policy->plans[at].key = key[1];
         policy->plans[at].spent_ns = 0;
     }
+    if (policy->plans[at].spent_ns == FAILED) {
+        return OPS_DEFER_AGAIN;
+    }
     policy->plans[at].spent_ns += cost;
     const bool has_background = ops_compile_policy_is_slow(policy) && policy->processors > 1;
     if (is_first || !has_background) {
@@ -156,18 +170,15 @@ void ops_compile_policy_end_eager(ops_compile_policy *policy, bool has_compiled)
     policy->counts_eager = false;
 }
 
-void ops_compile_policy_begin_refusing(ops_compile_policy *policy, const uint64_t plan[2],
-                                       bool requests)
+void ops_compile_policy_begin_refusing(ops_compile_policy *policy, ops_missing_kernels missing)
 {
-    policy->refuses_missing = true;
-    policy->requests_missing = requests;
+    policy->missing = missing;
     policy->has_refused = false;
-    memcpy(policy->refuses_for, plan, sizeof policy->refuses_for);
 }
 
 bool ops_compile_policy_end_refusing(ops_compile_policy *policy)
 {
-    policy->refuses_missing = policy->requests_missing = false;
+    policy->missing = OPS_MISSING_COMPILED;
     return policy->has_refused;
 }
 

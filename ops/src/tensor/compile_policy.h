@@ -29,6 +29,12 @@
 /* Prices of a kernel after which it is made for shapes of which each occurs once. */
 #define OPS_SHARED_PRICES 8u
 
+typedef enum ops_missing_kernels {
+    OPS_MISSING_COMPILED, /* within the call */
+    OPS_MISSING_REFUSED,  /* the call fails */
+    OPS_MISSING_REQUESTED /* the same, and they are made in the background */
+} ops_missing_kernels;
+
 typedef struct ops_compile_policy {
     const ops_compile_tuning *tuning;
     uint64_t expected_ns;       /* the tuning's for the device */
@@ -41,12 +47,11 @@ typedef struct ops_compile_policy {
     ops_kernel_choice choice;
     uint32_t eager_plans; /* that will still be compiled at their first use */
     bool counts_eager;    /* the last decision used one of these */
-    bool refuses_missing; /* missing kernels are not compiled within the call */
-    bool requests_missing;   /* but made in the background, for the plan `refuses_for` */
-    bool has_refused;        /* a call, since ops_compile_policy_begin_refusing */
-    uint64_t refuses_for[2]; /* the hash of a deferred plan */
+    ops_missing_kernels missing; /* what becomes of kernels that are not compiled yet */
+    bool has_refused;            /* a call, since ops_compile_policy_begin_refusing */
+    uint64_t plan[2];            /* the hash of the plan that is being recorded; 0: none is */
     struct {
-        uint64_t key, spent_ns;
+        uint64_t key, spent_ns; /* FAILED: its kernels cannot be compiled */
     } plans[OPS_DEFERRED_PLANS];      /* direct-mapped by key; a collision forgets what was spent */
     uint64_t shapes[OPS_SEEN_SHAPES]; /* the last one of each slot */
 } ops_compile_policy;
@@ -84,6 +89,9 @@ bool ops_compile_policy_is_due(const ops_compile_policy *policy, uint64_t spent_
 /* Forgets what was charged to a kernel of one shape, which could not be compiled. */
 void ops_compile_policy_forget(ops_compile_policy *policy, const uint64_t key[2]);
 
+/* A deferred plan whose kernel could not be compiled goes on in single kernels. */
+void ops_compile_policy_fail(ops_compile_policy *policy, const uint64_t plan[2]);
+
 /* Nanoseconds that a general kernel takes longer in a call that moves that many bytes. */
 uint64_t ops_compile_policy_general_ns(const ops_compile_policy *policy, uint64_t bytes);
 
@@ -103,11 +111,9 @@ ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const uint64_
  * as one of the first. */
 void ops_compile_policy_end_eager(ops_compile_policy *policy, bool has_compiled);
 
-/* From here on, kernels that are missing are not compiled within the call, which is refused. With
- * `requests` they are made in the background, for a deferred plan. The end returns whether a call
- * was refused. */
-void ops_compile_policy_begin_refusing(ops_compile_policy *policy, const uint64_t plan[2],
-                                       bool requests);
+/* From here on, calls with a kernel that is not compiled yet are refused. The end returns whether
+ * one was. */
+void ops_compile_policy_begin_refusing(ops_compile_policy *policy, ops_missing_kernels missing);
 bool ops_compile_policy_end_refusing(ops_compile_policy *policy);
 
 /* Refuses a call in between: returns NOT_FOUND, without a message. */

@@ -25,7 +25,7 @@ typedef struct ops_extension {
 typedef struct ops_ahead_kernel {
     hal_kernel *kernel; /* one reference */
     uint64_t hash[2];   /* of its key */
-    uint64_t plan[2];   /* of the deferred plan that it was requested for; 0: of none */
+    uint64_t plan[2];   /* of the plan that it was requested for; 0: of none */
     bool is_requested;  /* inserted when it is compiled: others compute meanwhile */
 } ops_ahead_kernel;
 

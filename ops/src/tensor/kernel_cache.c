@@ -120,16 +120,16 @@ static hal_status cache_insert_recalled(ops_context *context, const uint64_t has
     return ops_cache_insert(context, hash, kernel, 0, entry);
 }
 
-/* Has a kernel made in the background, for a deferred plan or none, or at once where there is no
- * room. *entry is null while it is not compiled. */
+/* Has a kernel made in the background, for the plan that is being recorded, or at once where there
+ * is no room. *entry is null while it is not compiled. Plans that need one kernel request it each,
+ * and hal compiles it once. */
 static hal_status cache_request(ops_context *context, const uint64_t hash[2],
-                                const uint64_t plan[2], const kernel_source *source,
-                                ops_entry **entry)
+                                const kernel_source *source, ops_entry **entry)
 {
     hal_kernel *kernel = NULL;
     HAL_TRY(cache_build(context, hash, source, &kernel));
     return hal_kernel_get_compile_ns(kernel) == 0 &&
-                   ops_compile_ahead_request(context, hash, plan, kernel)
+                   ops_compile_ahead_request(context, hash, context->compile_policy->plan, kernel)
                ? HAL_OK
                : ops_cache_insert(context, hash, kernel, 0, entry);
 }
@@ -139,8 +139,8 @@ static hal_status cache_refuse(ops_context *context, const uint64_t hash[2],
                                const kernel_source *source, ops_entry **entry)
 {
     ops_compile_policy *policy = context->compile_policy;
-    if (policy->requests_missing && ops_compile_ahead_has_room(context)) {
-        HAL_TRY(cache_request(context, hash, policy->refuses_for, source, entry));
+    if (policy->missing == OPS_MISSING_REQUESTED && ops_compile_ahead_has_room(context)) {
+        HAL_TRY(cache_request(context, hash, source, entry));
     }
     return *entry ? HAL_OK : ops_compile_policy_refuse(policy);
 }
@@ -158,7 +158,7 @@ static hal_status cache_get(ops_context *context, const ops_cache_key *key,
     if (*entry) {
         return HAL_OK;
     }
-    if (context->compile_policy->refuses_missing) {
+    if (context->compile_policy->missing != OPS_MISSING_COMPILED) {
         return cache_refuse(context, hash, source, entry);
     }
     hal_kernel *kernel = NULL;
@@ -197,10 +197,9 @@ hal_status ops_cache_get_special(ops_context *context, const ops_cache_key *key,
         HAL_TRY(ops_compile_ahead_collect(context));
         *entry = ops_cache_find(context, key, hash);
     }
-    if (!*entry && pays && !policy->refuses_missing &&
+    if (!*entry && pays && policy->missing == OPS_MISSING_COMPILED &&
         !ops_compile_ahead_is_requested(context, hash)) {
-        static const uint64_t no_plan[2];
-        HAL_TRY(cache_request(context, hash, no_plan, &source, entry));
+        HAL_TRY(cache_request(context, hash, &source, entry));
     }
     if (!*entry) {
         ops_plan_recorder_add_general(context->recorder, cost);

@@ -569,6 +569,38 @@ static void deferred_plans_are_compiled_in_the_background(void **state)
     test_context = usual;
 }
 
+/* A product whose epilogue is a kernel after it is no exception. */
+static void products_apart_are_compiled_in_the_background(void **state)
+{
+    ops_context *usual = test_context;
+    ok(ops_context_create(test_queue, &test_context));
+    ops_compile_policy *policy = test_context->compile_policy;
+    ops_array *x = ramp(HAL_TYPE_F32, 6, 8, -1, 1);
+    ops_array *wide = made(ops_array_cast(HAL_TYPE_F64, x));
+    ok(ops_array_evaluate(&wide, 1));
+    test_tune(test_context)->compile.fast_ns = 0;
+    policy->eager_plans = 0;
+    policy->processors = 8;
+    uint64_t last = 0;
+    for (uint32_t turn = 1; turn <= 12; turn++) {
+        double got[36];
+        policy->recent_compile_ns = 80000;
+        ok(ops_scope_begin(test_context));
+        const uint64_t before = statistics().kernels;
+        ops_array *y = ops_array_matmul(wide, ops_array_transpose(wide, 0, 1), HAL_GEMM_EXACT);
+        ok(ops_array_read(ops_exp(ops_neg(ops_cos(ops_sin(y)))), sizeof got, got));
+        last = statistics().kernels - before;
+        ok(ops_scope_end(test_context));
+        for (uint32_t i = 0; i < test_context->ahead.count; i++) {
+            ok(hal_kernel_wait(test_context->ahead.kernels[i].kernel));
+        }
+    }
+    assert_int_equal(last, 1);
+    release_all(x, wide);
+    ops_context_destroy(test_context);
+    test_context = usual;
+}
+
 /* ---- Errors ---- */
 
 static void wrong_calls_are_refused(void **state)
@@ -725,6 +757,7 @@ int main(void)
         cmocka_unit_test(narrow_floats_have_the_same_bits),
         cmocka_unit_test(missing_kernels_are_deferred),
         cmocka_unit_test(deferred_plans_are_compiled_in_the_background),
+        cmocka_unit_test(products_apart_are_compiled_in_the_background),
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(graphs_run_a_step_again),
         cmocka_unit_test(recordings_that_fail_are_dropped),

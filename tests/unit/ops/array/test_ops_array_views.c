@@ -380,6 +380,27 @@ static void wider_casts_are_not_stored(void **state)
     assert_memory_equal(wide[0], wide[1], sizeof wide[0]);
 }
 
+/* Once its operand is stored, such a cast is one operation, however many that took. */
+static void remade_casts_count_as_one(void **state)
+{
+    ok(ops_scope_begin(test_context));
+    ops_array *x = ops_array_cast(HAL_TYPE_F16, ramp(2, matrix_shape));
+    for (uint32_t i = 0; i < OPS_CLUSTER_OPERATIONS - 4; i++) {
+        x = ops_neg(x);
+    }
+    x = ops_array_keep(x);
+    ops_array *y = ops_array_cast(HAL_TYPE_F32, x);
+    ok(ops_array_evaluate(&x, 1));
+    const uint64_t before = kernels();
+    for (int i = 0; i < 8; i++) {
+        y = ops_sin(y);
+    }
+    ok(ops_array_evaluate(&y, 1));
+    assert_int_equal(kernels() - before, 1);
+    ok(ops_scope_end(test_context));
+    ops_array_release(x);
+}
+
 /* A kernel that waits takes the operand of a reduction with it: what it is computed of starts. */
 static void early_starts_leave_prologues(void **state)
 {
@@ -408,6 +429,7 @@ int main(void)
         cmocka_unit_test(long_chains_of_views_end),
         cmocka_unit_test(operands_that_are_made_again_are_one_leaf),
         cmocka_unit_test(wider_casts_are_not_stored),
+        cmocka_unit_test(remade_casts_count_as_one),
         cmocka_unit_test(early_starts_leave_prologues),
     };
     return cmocka_run_group_tests_name("processor", tests, open_context, close_context) +

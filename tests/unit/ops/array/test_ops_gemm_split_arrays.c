@@ -219,8 +219,7 @@ static void a_missing_kernel_leaves_nothing(void **state)
     assert_int_equal(kernels(), 2);
     const uint32_t logged = mock->logged_count;
     options.beta = 0.5; /* only the adding kernel is another one */
-    const uint64_t plan[2] = {1, 1};
-    ops_compile_policy_begin_refusing(context->compile_policy, plan, false);
+    ops_compile_policy_begin_refusing(context->compile_policy, OPS_MISSING_REFUSED);
     assert_int_equal(ops_gemm(context, &options, &a, &b, &c), HAL_ERROR_NOT_FOUND);
     assert_true(ops_compile_policy_end_refusing(context->compile_policy));
     ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));

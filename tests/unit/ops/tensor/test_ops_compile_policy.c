@@ -158,6 +158,8 @@ static void deferred_plans_are_requested_for_a_processor(void **state)
         assert_int_equal(decision, processors > 1 ? OPS_DEFER_REQUESTED : OPS_COMPILE_NOW);
         assert_int_equal(uses, price / cost);
         assert_int_equal(ops_defer_compile(policy, shape, 2, 0), decision);
+        ops_compile_policy_fail(policy, shape); /* it stays in single kernels */
+        assert_int_equal(ops_defer_compile(policy, shape, 2, 0), OPS_DEFER_AGAIN);
         const uint64_t bytes = policy->recent_compile_ns * ops_tuning_gpu.compile.bytes_per_ns;
         assert_int_equal(ops_defer_compile(policy, other_shape, 2, bytes), OPS_COMPILE_NOW);
         ops_compile_policy_destroy(policy);
