@@ -33,7 +33,7 @@ typedef enum ops_scatter_kind {
 
 /* In which order ops_scatter and ops_array_scatter combine the updates of an element, which sums of
  * F32, F16, BF16 and F8_E4M3 depend on. Other kinds and types have the same bits with ORDERED and
- * UNORDERED. */
+ * UNORDERED, except for the bits of a NaN. */
 typedef enum ops_scatter_order {
     OPS_SCATTER_ORDERED, /* sums are those of additions in the order of the updates */
     /* Sums of F32 and narrower floats do not depend on the order: integers are added by atomic
@@ -43,8 +43,8 @@ typedef enum ops_scatter_order {
     OPS_SCATTER_ORDER_COUNT
 } ops_scatter_order;
 
-/* The most bytes of temporary memory that atomic operations take with ORDERED and UNORDERED where
- * y has more than 4 elements for an update; others are sorted. */
+/* The most bytes of temporary memory for the elements of y with ORDERED and UNORDERED, where y has
+ * more than 4 elements for an update: calls that would take more are sorted. */
 #define OPS_SCATTER_BYTES (UINT64_C(64) << 20)
 
 /* Sets the order for calls from now on; at first that of the variable HAL_SCATTER ("ordered",
@@ -62,17 +62,21 @@ HAL_API void ops_context_set_scatter(ops_context *context, ops_scatter_order ord
  * arithmetic is exact. The indices are sorted first, in temporary memory as of ops_sort, many of
  * them by as many bits as the length of y's axis has; on processors one work-item for each line
  * goes through its updates instead, without such memory but 4 bytes for each element of y of narrow
- * floats that are added or multiplied.
+ * floats that are added or multiplied, unless OPS_SCATTER_BYTES has them sorted. GPUs do not sort
+ * few updates: each element of y looks at all of them, without temporary memory.
  *
- * GPUs do not sort for ASSIGN, for sums of I32 to U64, and for MAX and MIN of all but F64: atomic
- * operations give the same bits. Temporary memory: 4 bytes for each element of y, or none.
+ * GPUs do not sort for ASSIGN, for sums of I32 to U64, and for MAX and MIN of all but F64, unless
+ * OPS_SCATTER_BYTES has them sorted: atomic operations give the same bits, except for those of a
+ * NaN. Temporary memory: 4 bytes for each element of y, of whole rows that are assigned for each
+ * row, and none for sums, MAX and MIN of I32 to U64.
  *
  * With ops_context_set_scatter also sums of F32 and narrower floats: y and its updates are rounded
  * to whole multiples of one unit, which depends on the greatest of them, M; these are added without
  * error, and the sum is rounded once. So the result has the same bits in any order, in every run
  * and on every device. Its error is at most half a unit in the last place of the result plus 2^-61
  * (n + 1)^2 M, with n the updates along the axis. A sum is infinite if it is beyond the range, not
- * if a part of it is. Temporary memory: 12 bytes for each element of y.
+ * if a part of it is. Temporary memory: 12 bytes for each element of y, or 260 where y has at most
+ * 8,192 elements and there are 256 updates or more for each of its axis.
  * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, those of ops_sort. */
 HAL_API hal_status ops_scatter(ops_context *context, ops_scatter_kind kind, int32_t axis,
                                const ops_tensor *indices, const ops_tensor *updates,

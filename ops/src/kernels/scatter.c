@@ -1,7 +1,7 @@
 /* Scattering. Indices are sorted, so the updates of one element follow one another in their order,
  * and one work-item combines them. On processors, whose work-items wait for each other in any case,
- * one for each line goes through all updates instead. Where the order does not matter, GPUs combine
- * them by atomic operations (scatter_atomic.c). */
+ * one for each line goes through all updates instead, unless that takes much memory. Where the
+ * order does not matter, GPUs combine them by atomic operations (scatter_atomic.c). */
 #include "axis_last.h"
 #include "index_task.h"
 #include "scatter_few.h"
@@ -290,12 +290,25 @@ static hal_status check_scatter(const ops_context *context, ops_scatter_kind kin
     return ops_check_apart("ops_scatter", "indices", indices, y);
 }
 
-/* In turn, where y keeps results between updates: sums and products of narrow floats in F32, which
- * is rounded at the end. */
+/* In turn y keeps results between updates: sums and products of narrow floats are kept in F32. */
+static bool is_kept_wide(ops_scatter_kind kind, hal_type type)
+{
+    return (kind == OPS_SCATTER_ADD || kind == OPS_SCATTER_MULTIPLY) && hal_type_is_float(type) &&
+           !hal_type_is_value(type);
+}
+
+/* Memory for elements that have no updates is limited. */
+static bool takes_turns(const ops_context *context, const ops_scatter_call *call)
+{
+    const uint64_t count = (uint64_t)ops_tensor_get_element_count(&call->y);
+    return context->tuning->scatter_in_turn && call->updates.shape[call->axis] <= INT32_MAX &&
+           (!is_kept_wide(call->kind, call->y.type) || !ops_scatter_is_sparse(call) ||
+            count * sizeof(float) <= OPS_SCATTER_BYTES);
+}
+
 static hal_status record_all_in_turn(ops_context *context, const scatter_call *c)
 {
-    const bool is_rounded = c->kind == OPS_SCATTER_ADD || c->kind == OPS_SCATTER_MULTIPLY;
-    if (!is_rounded || !hal_type_is_float(c->y.type) || hal_type_is_value(c->y.type)) {
+    if (!is_kept_wide(c->kind, c->y.type)) {
         return record_in_turn(context, c);
     }
     scatter_call wide = *c;
@@ -319,7 +332,7 @@ static hal_status record_in_order(ops_context *context, const ops_scatter_call *
     scatter_call c = {.kind = call->kind, .axis = call->axis, .y = call->y};
     const ops_tensor *indices = &call->indices, *updates = &call->updates;
     const int32_t axis = (int32_t)call->axis;
-    if (context->tuning->scatter_in_turn && updates->shape[axis] <= INT32_MAX) {
+    if (takes_turns(context, call)) {
         c.indices = *indices;
         c.updates = *updates;
         return record_all_in_turn(context, &c);

@@ -421,14 +421,19 @@ static uint32_t guard_bits(int64_t members)
     return bits;
 }
 
+bool ops_scatter_is_sparse(const ops_scatter_call *c)
+{
+    return ops_tensor_get_element_count(&c->y) / MANY_ELEMENTS >
+           ops_tensor_get_element_count(&c->updates);
+}
+
 static void plan_call(const ops_scatter_call *c, atomic_call *a)
 {
     const int64_t elements = ops_tensor_get_element_count(&c->y);
-    const int64_t updates = ops_tensor_get_element_count(&c->updates);
     const int64_t length = c->updates.shape[c->axis];
     *a = (atomic_call){.call = c,
                        .scheme = scheme_of(c->kind, c->y.type),
-                       .by_updates = elements / MANY_ELEMENTS > updates,
+                       .by_updates = ops_scatter_is_sparse(c),
                        .copies = 1,
                        .guard = guard_bits(length + 1),
                        .once = c->indices};

@@ -16,6 +16,9 @@ typedef struct ops_scatter_call {
     ops_tensor x, y;
 } ops_scatter_call;
 
+/* Whether y has so many elements for an update that most of them have none. */
+bool ops_scatter_is_sparse(const ops_scatter_call *call);
+
 /* Whether the call is computed by atomic operations: where the order or the kind and type allow it,
  * and the device has them and they take less time. */
 bool ops_scatter_is_atomic(const ops_context *context, const ops_scatter_call *call);

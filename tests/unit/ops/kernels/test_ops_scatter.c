@@ -3,6 +3,8 @@
 #include "ops_arrays.h"
 #include "ops_fixture.h"
 
+#include <hal/memory_peaks.h>
+
 enum { COUNT = 5, TARGETS = 3 };
 
 /* Each addition of a half to 2^24 is rounded away, their sum is not. */
@@ -119,6 +121,43 @@ static void memory_is_limited(void **state)
     assert_false(ops_scatter_is_atomic(&gpu, &call));
 }
 
+/* Sums of narrow floats, of which few elements have updates, get no memory for all of them on any
+ * kind of device, and are rounded once. */
+static void sums_in_order_take_little_memory(void **state)
+{
+    enum { UPDATES = 600, LENGTH = (int)(OPS_SCATTER_BYTES / sizeof(float)) + 1000 };
+    static float ones[UPDATES];
+    static int32_t places[UPDATES];
+    const int64_t count = UPDATES, length = LENGTH;
+    for (int i = 0; i < UPDATES; i++) {
+        ones[i] = 1;
+        places[i] = i < UPDATES / 2 ? LENGTH - 1 : i;
+    }
+    uint16_t *got = calloc(LENGTH, sizeof *got);
+    ops_tensor at, numbers, y;
+    ok(ops_tensor_from_host(test_context, HAL_TYPE_I32, 1, &count, places, &at));
+    ok(ops_tensor_from_host(test_context, HAL_TYPE_F32, 1, &count, ones, &y));
+    ok(ops_tensor_create(test_context, HAL_TYPE_BF16, 1, &count, &numbers));
+    ok(ops_cast(test_context, &y, &numbers));
+    ops_tensor_release(&y);
+    ok(ops_tensor_from_host(test_context, HAL_TYPE_BF16, 1, &length, got, &y));
+    hal_memory_statistics before;
+    hal_memory_peaks peaks;
+    ok(hal_device_get_memory(test_device, &before));
+    ok(hal_device_reset_memory_peaks(test_device));
+    ok(ops_scatter(test_context, OPS_SCATTER_ADD, 0, &at, &numbers, &y));
+    ok(ops_tensor_read(test_context, &y, LENGTH * sizeof *got, got));
+    ok(hal_device_get_memory_peaks(test_device, &peaks));
+    assert_true(peaks.in_use_bytes < before.in_use_bytes + OPS_SCATTER_BYTES);
+    assert_int_equal(got[LENGTH - 1], 0x4396); /* 300, which additions in BF16 do not reach */
+    assert_int_equal(got[UPDATES - 1], 0x3f80);
+    assert_int_equal(got[UPDATES], 0);
+    free(got);
+    ops_tensor_release(&at);
+    ops_tensor_release(&numbers);
+    ops_tensor_release(&y);
+}
+
 /* Nothing to add, to nothing, and to an array that shares memory with what is added. */
 static void edges(void **state)
 {
@@ -148,9 +187,11 @@ static void edges(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_have_the_order_of_their_time),
-        cmocka_unit_test(any_order_has_the_same_bits), cmocka_unit_test(others_add_in_order),
-        cmocka_unit_test(memory_is_limited), cmocka_unit_test(edges)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(calls_have_the_order_of_their_time),
+                                       cmocka_unit_test(any_order_has_the_same_bits),
+                                       cmocka_unit_test(others_add_in_order),
+                                       cmocka_unit_test(memory_is_limited),
+                                       cmocka_unit_test(sums_in_order_take_little_memory),
+                                       cmocka_unit_test(edges)};
     return RUN_ON_ALL(tests);
 }
