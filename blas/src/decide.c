@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The device has to win by this much, for which the model may err. */
-#define MARGIN 0.85
+/* The device has to win by this much, for which the model may err: least where a call is as thick
+ * as those that were measured (model.h), most where it is thin, and linear between them. */
+enum { THIN_LENGTH = 48, THICK_LENGTH = 192 };
+#define THIN_MARGIN 0.4
+#define THICK_MARGIN 0.85
 
 static blas_policy chosen;
 
@@ -26,9 +29,17 @@ blas_policy blas_decide_policy(void)
     return chosen;
 }
 
-bool blas_decide_is_faster(blas_times times)
+double blas_decide_margin(int64_t least)
 {
-    return times.device > 0 && times.device < MARGIN * times.host;
+    const double share = (double)(least - THIN_LENGTH) / (THICK_LENGTH - THIN_LENGTH);
+    return least <= THIN_LENGTH    ? THIN_MARGIN
+           : least >= THICK_LENGTH ? THICK_MARGIN
+                                   : THIN_MARGIN + share * (THICK_MARGIN - THIN_MARGIN);
+}
+
+bool blas_decide_is_faster(blas_times times, int64_t least)
+{
+    return times.device > 0 && times.device < blas_decide_margin(least) * times.host;
 }
 
 /* Keys of calls; a newer one takes the place of another. 0: none. */

@@ -45,19 +45,24 @@ static void tell_written(blas_type type, const void *a, int64_t m, int64_t n, in
     }
 }
 
+static int64_t least_length(const blas_factoring *call)
+{
+    return call->m < call->n ? call->m : call->n;
+}
+
 /* Whether the device may compute it, of a call that is worth the question. */
 static bool is_for_device(const blas_factoring *call)
 {
-    const int64_t least = call->m < call->n ? call->m : call->n;
     return blas_decide_policy() != BLAS_NEVER &&
-           (blas_decide_policy() == BLAS_ALWAYS || least >= LEAST_ORDER) && has_functions(call) &&
-           (call->is_64 || !blas_host_is_wide());
+           (blas_decide_policy() == BLAS_ALWAYS || least_length(call) >= LEAST_ORDER) &&
+           has_functions(call) && (call->is_64 || !blas_host_is_wide());
 }
 
 static bool device_is_faster(const blas_factoring *call)
 {
     return blas_decide_policy() == BLAS_ALWAYS ||
-           (!blas_lane_is_in_place() && blas_decide_is_faster(blas_model_factoring_times(call)));
+           (!blas_lane_is_in_place() &&
+            blas_decide_is_faster(blas_model_factoring_times(call), least_length(call)));
 }
 
 static bool device_compute(const blas_factoring *call, int64_t *info, uint64_t *moved)

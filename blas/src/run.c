@@ -63,7 +63,8 @@ static bool device_is_faster(const blas_call *call)
     if (!blas_host_has(call)) {
         return blas_call_operations(call) >= PLAIN_OPERATIONS;
     }
-    const bool is_faster = blas_decide_is_faster(blas_model_times(call));
+    const bool is_faster =
+        blas_decide_is_faster(blas_model_times(call), blas_call_least_length(call));
     if (!is_faster) {
         blas_decide_remember_host(call);
     }

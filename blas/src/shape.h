@@ -11,6 +11,9 @@ int blas_call_check(const blas_call *call);
 /* Real multiplications and additions that the routine takes by its definition. */
 double blas_call_operations(const blas_call *call);
 
+/* The smallest length of a call's matrices. */
+int64_t blas_call_least_length(const blas_call *call);
+
 /* `third` may be 0. */
 BLAS_INLINE bool blas_is_one_of(char letter, char first, char second, char third)
 {
