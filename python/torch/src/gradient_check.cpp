@@ -134,7 +134,7 @@ void check_group_norm(const Operands &o) // g, x, mean, rstd, weight, n, channel
 void check_batch_norm(const Operands &o)
 {
     const Tensor &x = o.c.tensor(1);
-    TORCH_CHECK(x.dim() > 1, "native_batch_norm_backward: input: expected channels, got ",
+    TORCH_CHECK(x.dim() > 1, "batch_norm_backward: input: expected channels, got ",
                 x.sizes());
     o.require_like(0, 1);
     const bool trains = o.c.flag(7);
@@ -253,6 +253,7 @@ ShapeRule shape_rule_of(const std::string &name)
         {"aten::native_layer_norm_backward", check_layer_norm},
         {"aten::native_group_norm_backward", check_group_norm},
         {"aten::native_batch_norm_backward", check_batch_norm},
+        {"aten::batch_norm_backward", check_batch_norm},
         {"aten::_adaptive_avg_pool2d_backward", check_adaptive<2>},
         {"aten::_adaptive_avg_pool3d_backward", check_adaptive<3>},
         {"aten::adaptive_max_pool2d_backward", check_adaptive<2>},

@@ -258,7 +258,8 @@ Results batch_norm_with_update(const Call &c)
     return r;
 }
 
-// g, x, weight, running_mean, running_var, save_mean, save_rstd, train, eps, mask
+// g, x, weight, running_mean, running_var, save_mean, save_rstd, train, eps, mask, and of
+// batch_norm_with_update its buffer
 Results batch_norm_backward(const Call &c)
 {
     const Batch g = batch_of(c, 0), b = batch_of(c, 1);
@@ -404,7 +405,7 @@ const Operator TABLE[] = {
     {"native_batch_norm _native_batch_norm_legit", Types::COMMON, batch_norm},
     {"_native_batch_norm_legit.no_stats", Types::COMMON, batch_norm_without_running},
     {"_batch_norm_with_update", Types::COMMON, batch_norm_with_update},
-    {"native_batch_norm_backward", Types::COMMON, batch_norm_backward},
+    {"native_batch_norm_backward batch_norm_backward", Types::COMMON, batch_norm_backward},
     {"_thnn_fused_lstm_cell", Types::COMMON, lstm_cell},
     {"_thnn_fused_lstm_cell_backward_impl", Types::COMMON, lstm_cell_backward},
     {"_thnn_fused_gru_cell", Types::COMMON, gru_cell},

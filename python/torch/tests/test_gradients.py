@@ -43,6 +43,8 @@ FORWARD = [
     (lambda x, w, b: F.group_norm(x, 2, w, b), IMAGE, ROW4, ROW4),
     (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), IMAGE, ROW4, ROW4),
     (lambda x, w, b: F.batch_norm(x, ROW4.to(x.device), ROW4.to(x.device), w, b), IMAGE, ROW4, ROW4),
+    (lambda x, w, b: torch.ops.aten._batch_norm_with_update(x, w, b, ROW4.to(x.device), ROW4.to(x.device), 0.1, 1e-5)[0],
+     IMAGE, ROW4, ROW4),
     (lambda x, w: F.conv2d(x, w), IMAGE, W),
     (lambda x, w, b: F.conv2d(x, w, b, 2, 1), IMAGE, W, ROW3),
     (lambda x: F.max_pool2d(x, 2), IMAGE),
@@ -97,7 +99,7 @@ FREE = re.compile(
     r"_adaptive_avg_pool.d_backward... operand .: axis [234]|adaptive_max_pool.d_backward... operand 1: axis [234]|"
     r"(max|avg)_pool.d(_with_indices)?_backward... operand 1: axis [234] .1|"
     r"embedding_dense_backward... operand 0: axis 1|nll_loss(2d)?_backward... operand 1: axis 1|"
-    r"log_sigmoid_backward|native_batch_norm_backward.1. operand [56]|"
+    r"log_sigmoid_backward|native_batch_norm_backward.1. operand [56]|batch_norm_backward.0. operand ([34]|10)|"
     r"_fused_attention_overrideable_backward... operand (6|7|8|9|14|15):")
 
 
