@@ -315,8 +315,8 @@ static void call_report(backend_call *call, hal_status status)
     hal_timeline_pin(call->timeline);
     if (!is_waiting && !atomic_load(&call->timeline->closing)) {
         hal_queue *queue = hal_timeline_queue(call->timeline);
+        hal_loss_add_work(queue, call->serial, call->value, status); /* before the error is told */
         hal_deferred_set_error(queue, status);
-        hal_loss_add_work(queue, call->serial, call->value, status);
     }
     hal_timeline_unpin(call->timeline);
 }

@@ -88,8 +88,8 @@ static hal_status batch_poll(hal_queue *queue, hal_recording *recording, uint32_
  * place, because its point was given to the program. */
 static void batch_reject(hal_queue *queue, hal_recording *recording, hal_status status)
 {
+    hal_loss_add(queue, recording, status, true); /* before the error is told */
     hal_deferred_set_error(queue, status);
-    hal_loss_add(queue, recording, status, true);
     if (hal_submit_empty_batch(queue, recording, recording->value) != HAL_OK) {
         hal_log(HAL_LOG_ERROR, "%s", hal_status_message());
         hal_device_failed(queue->timeline.device, HAL_ERROR_DEVICE_LOST,

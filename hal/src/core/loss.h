@@ -15,15 +15,19 @@ void hal_loss_add(hal_queue *queue, const hal_recording *recording, hal_status s
  * is missing though the batch has run. Threads: any that knows that the queue is open. */
 void hal_loss_add_work(hal_queue *queue, uint64_t serial, uint64_t value, hal_status status);
 
-/* The queue's program was told of late losses: points from now on do not depend on them.
- * Threads: the queue's. */
+/* The queue's program was told of late losses: points from now on, of this queue and of those that
+ * waited for it, do not depend on them. Threads: the queue's. */
 void hal_loss_tell(hal_queue *queue);
 
-/* Notes the loss of a batch that waits for a point of a late loss: it may read what is missing.
- * Threads: any that owns the batch. */
+/* Whether a point depends on a late loss. Threads: any. */
+bool hal_loss_covers(hal_last_use point);
+
+/* Notes the loss of a batch that waits for such a point: it may read what is missing.
+ * Threads: any that owns the batch, whose value is set. */
 void hal_loss_follow(hal_queue *queue, const hal_recording *recording, hal_last_use wait);
 
-/* Forgets all. Threads: the queue's, which is opened. */
+/* Forgets all but the points that depend on late losses: batches of other queues may still wait for
+ * them. Threads: the queue's, which is opened. */
 void hal_loss_clear(hal_queue *queue);
 
 #endif

@@ -41,12 +41,11 @@ static hal_status queue_wait_point(hal_queue *queue, hal_point point)
         return status;
     }
     const hal_last_use wait = {&point.queue->timeline, point.value};
-    if (hal_timeline_has_reached(wait.timeline, wait.value, false)) {
-        hal_loss_follow(queue, queue->recorder.recording, wait);
+    if (hal_timeline_has_reached(wait.timeline, wait.value, false) && !hal_loss_covers(wait)) {
         return HAL_OK;
     }
     status = hal_queue_flush(queue, NULL);
-    return status == HAL_OK ? hal_recorder_add_wait(&queue->recorder, wait) : status;
+    return status == HAL_OK ? hal_recording_wait(queue->recorder.recording, wait) : status;
 }
 
 static hal_status fail_timeout(hal_point point, uint64_t timeout_ns)

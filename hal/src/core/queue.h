@@ -32,10 +32,14 @@ typedef struct hal_deferred_batches {
 /* Losses that are kept one by one; of those before, what they have in common. */
 #define HAL_LOSSES_KEPT 4u
 
-/* Batches that were dropped, see loss.h. Guarded by the lock of loss.c. */
+/* Batches that were dropped, see loss.h. Guarded by the lock of loss.c. Points are valid across
+ * lives of a queue, so `first`, `last` and `late` are as well. */
 typedef struct hal_losses {
     hal_loss earlier;     /* those before `recent`: the first message, the least batch */
     uint64_t first, last; /* values of points that depend on late losses; UINT64_MAX: all later */
+    hal_loss late;        /* the last of these losses */
+    hal_queue *origin;    /* whose program ends the range when it is told, while `last` is open */
+    hal_queue *next;      /* among the queues with an open range */
     hal_loss recent[HAL_LOSSES_KEPT];
 } hal_losses;
 

@@ -517,11 +517,152 @@ TEST_WITH(a_batch_that_waits_for_a_lost_one_is_lost, begin, end)
     late_fail(&l);
     refuses(ops_array_read(y, sizeof got, got), "it waited for another queue: ");
     assert_ok(ops_array_read(kept, sizeof got, got));
+    /* Its points from now on do not depend on the loss, which its program has seen. */
+    ops_array *later = made(ops_neg(kept));
+    assert_ok(ops_array_evaluate(&later, 1));
+    assert_ok(hal_queue_flush(next, &point));
     assert_int_equal(hal_queue_flush(queue, NULL), HAL_ERROR_OUT_OF_MEMORY);
-    release_all(x, y, kept);
+    assert_ok(hal_queue_wait_point(queue, point));
+    ops_array *after = evaluated(numbers());
+    assert_ok(hal_queue_flush(queue, NULL));
+    assert_int_equal(*hal_queue_get_loss_count(queue), 1);
+    has(after, 1);
+    release_all(x, y, kept, later, after);
     late_end(&l);
     ops_context_destroy(second);
     hal_queue_destroy(next);
+}
+
+/* `to` waits for all of `from`, and runs a batch. */
+static void queue_exchange(hal_queue *from, hal_queue *to, hal_buffer *buffer)
+{
+    hal_point point;
+    assert_ok(hal_queue_flush(from, &point));
+    assert_ok(hal_queue_wait_point(to, point));
+    assert_ok(hal_queue_fill(to, (hal_range){buffer, 0, 4}, 1));
+    assert_ok(hal_queue_flush(to, NULL));
+}
+
+/* Queues wait for each other, and the program asks for no losses: it gets the error. */
+TEST_WITH(queues_that_wait_for_each_other_lose_what_was_flushed, begin, end)
+{
+    hal_queue *next = mock_queue(device), *third = mock_queue(device);
+    hal_buffer *buffer = mock_buffer(device, 64);
+    ops_array *before = evaluated(numbers());
+    late l = late_begin();
+    ops_array *x = evaluated(numbers());
+    queue_exchange(queue, next, buffer);
+    late_fail(&l);
+    /* Until the error is told, each point depends on the loss. */
+    queue_exchange(next, third, buffer);
+    assert_int_equal(*hal_queue_get_loss_count(next), 1);
+    assert_int_equal(*hal_queue_get_loss_count(third), 1);
+    assert_int_equal(hal_queue_flush(queue, NULL), HAL_ERROR_OUT_OF_MEMORY);
+    for (int i = 0; i < 4; i++) {
+        queue_exchange(next, queue, buffer);
+        queue_exchange(queue, next, buffer);
+        queue_exchange(third, next, buffer);
+        queue_exchange(next, third, buffer);
+    }
+    assert_int_equal(*hal_queue_get_loss_count(queue), 2); /* it waited for an old point */
+    assert_in_range(*hal_queue_get_loss_count(next), 1, 2);
+    assert_int_equal(*hal_queue_get_loss_count(third), 1);
+    is_lost(x, "got one (data), which");
+    has(before, 1);
+    release_all(x, before);
+    hal_buffer_release(buffer);
+    late_end(&l);
+    hal_queue_destroy(next);
+    hal_queue_destroy(third);
+}
+
+/* The wait is called when the point is reached, and before what it is for is recorded. */
+TEST_WITH(a_batch_that_waits_for_a_lost_one_that_was_reached_is_lost, begin, end)
+{
+    hal_queue *next = mock_queue(device);
+    ops_context *second = NULL;
+    hal_point point;
+    float got[COUNT] = {0};
+    assert_ok(ops_context_create(next, &second));
+    late l = late_begin();
+    ops_array *x = evaluated(numbers());
+    assert_ok(hal_queue_flush(queue, &point));
+    late_fail(&l);
+    assert_ok(hal_point_wait(point, HAL_WAIT_FOREVER));
+    assert_ok(hal_queue_wait_point(next, point));
+    ops_array *y = made(ops_array_from_host(second, HAL_TYPE_F32, 1, shape, got));
+    assert_ok(ops_array_evaluate(&y, 1));
+    assert_ok(hal_queue_flush(next, NULL));
+    refuses(ops_array_read(y, sizeof got, got), "it waited for another queue: ");
+    assert_int_equal(hal_queue_flush(queue, NULL), HAL_ERROR_OUT_OF_MEMORY);
+    release_all(x, y);
+    late_end(&l);
+    ops_context_destroy(second);
+    hal_queue_destroy(next);
+}
+
+/* Its point is valid when the queue is destroyed and its memory is used for another. */
+TEST_WITH(a_batch_that_waits_for_a_destroyed_queue_is_lost, begin, end)
+{
+    hal_queue *old = mock_queue(device), *next = mock_queue(device);
+    hal_buffer *buffer = mock_buffer(device, 64);
+    hal_point point;
+    hal_loss loss;
+    late l = late_begin();
+    ops_array *x = evaluated(numbers());
+    queue_exchange(queue, old, buffer);
+    assert_ok(hal_queue_flush(old, &point));
+    late_fail(&l);
+    hal_queue_destroy(old);
+    hal_queue *again = mock_queue(device);
+    assert_ptr_equal(again, old);
+    assert_int_equal(*hal_queue_get_loss_count(again), 0);
+    assert_ok(hal_queue_wait_point(next, point));
+    assert_ok(hal_queue_fill(next, (hal_range){buffer, 0, 4}, 1));
+    assert_ok(hal_queue_flush(next, NULL));
+    assert_ok(hal_queue_get_loss(next, 0, &loss));
+    assert_int_equal(loss.count, 1);
+    assert_int_equal(loss.status, HAL_ERROR_OUT_OF_MEMORY);
+    assert_non_null(strstr(loss.message, "it waited for another queue: "));
+    queue_exchange(again, next, buffer); /* the point of another life */
+    assert_int_equal(*hal_queue_get_loss_count(next), 1);
+    assert_int_equal(hal_queue_flush(queue, NULL), HAL_ERROR_OUT_OF_MEMORY);
+    ops_array_release(x);
+    hal_buffer_release(buffer);
+    late_end(&l);
+    hal_queue_destroy(again);
+    hal_queue_destroy(next);
+}
+
+/* In the order of its axes in memory. */
+TEST_WITH(a_lost_array_of_another_order_is_replaced, begin, end)
+{
+    static const int32_t axes[2] = {1, 0};
+    static const int64_t wide[2] = {2, COUNT / 2};
+    ops_tensor all;
+    float values[COUNT], got[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        values[i] = (float)i;
+    }
+    for (int is_deferred = 0; is_deferred < 2; is_deferred++) {
+        ops_array *x = made(ops_array_from_host(context, HAL_TYPE_F32, 2, wide, values));
+        ops_array *turned = made(ops_array_permute(x, axes));
+        ops_array *kept = evaluated(ops_exp(turned));
+        assert_ok(hal_queue_flush(queue, NULL));
+        ops_array *lost = made(ops_neg(turned));
+        assert_ok(ops_array_get_tensor(lost, &all)); /* recorded, not flushed */
+        assert_int_equal(all.stride[0], 1);
+        assert_ok(ops_array_describe(lost, &all));
+        ops_array *whole = is_deferred ? made(ops_array_update(lost, &all, kept)) : NULL;
+        next_batch_fails();
+        assert_int_equal(hal_queue_flush(queue, NULL), HAL_ERROR_OUT_OF_MEMORY);
+        whole = whole ? whole : made(ops_array_update(lost, &all, kept));
+        assert_ok(ops_array_read(whole, sizeof got, got));
+        refuses(ops_array_read(lost, sizeof got, got), "got one (neg), which");
+        assert_true(got[0] == 1);
+        assert_float_equal(got[1], 54.59815f, 1e-3f); /* exp(4) */
+        release_all(x, turned, lost, kept, whole);
+    }
 }
 
 static int group_begin(void **state)
