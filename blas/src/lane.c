@@ -102,15 +102,30 @@ static hal_status lane_create(hal_device *on, blas_lane **lane)
     return HAL_OK;
 }
 
+/* The failure of a batch that was dropped since the last wait; HAL_OK: none was. A call in between
+ * may have returned it. */
+static hal_status loss_take(blas_lane *lane)
+{
+    hal_loss loss;
+    const uint32_t since = lane->losses;
+    if (__atomic_load_n(hal_queue_get_loss_count(lane->queue), __ATOMIC_ACQUIRE) == since) {
+        return HAL_OK;
+    }
+    HAL_TRY(hal_queue_get_loss(lane->queue, since, &loss));
+    lane->losses = loss.count;
+    return hal_status_set(loss.status, "%s", loss.message);
+}
+
 hal_status blas_lane_wait(blas_lane *lane)
 {
     const uint32_t serial = ++lane->serial;
     const hal_range all = {lane->finished_buffer, 0, sizeof lane->finished};
-    hal_queue_fill(lane->queue, all, serial); /* without it, the wait tells */
+    hal_queue_fill(lane->queue, all, serial); /* a flush in it that fails is a loss */
     const hal_status status = hal_queue_wait(lane->queue, HAL_WAIT_FOREVER);
     if (status != HAL_OK) { /* the work may still run, and end after the call, or was dropped */
         hal_queue_wait(lane->queue, HAL_WAIT_FOREVER);
     }
+    HAL_TRY(loss_take(lane));
     return *(volatile uint32_t *)&lane->finished == serial ? HAL_OK : status;
 }
 

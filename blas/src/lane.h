@@ -10,6 +10,7 @@ typedef struct blas_lane {
     ops_context *context;
     bool is_in_place;            /* the device computes on the host's memory without a copy */
     uint64_t moved_bytes;        /* between the host's memory and the device, by this call */
+    uint32_t losses;             /* of the queue at the last wait, see hal_queue_get_loss */
     uint32_t serial;             /* of the last call that was waited for */
     uint32_t finished;           /* the last one whose work has ended, which the device writes */
     hal_buffer *finished_buffer; /* of it; null where lanes are not in place */
