@@ -29,6 +29,7 @@ struct Device {
     hal_buffer *index_result = nullptr; // of the host, for begin_index_check; null: not made yet
     bool has_index_result = false;      // and nothing has tested it yet
     uint32_t index_losses = 0;          // of the queue, when it was copied
+    uint64_t index_batch = 0;           // of the copy, see hal_queue_get_batch
     bool records_graph = false;
 };
 

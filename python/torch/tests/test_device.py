@@ -410,3 +410,30 @@ def test_values_of_a_batch_that_failed_are_lost():
         assert ran.stdout == "done\n", ran.stderr
         return
     raise AssertionError("no batch failed")
+
+
+INDEX = """
+import sys, torch, torch_halyard
+kept = torch.arange(4.).to("halyard") + 1
+table = torch.ones(3, 2).to("halyard")
+torch.halyard.synchronize()
+rows = torch.nn.functional.embedding(torch.tensor([0, 7]).to("halyard"), table)
+x = kept.reshape(2, 2)
+for _ in range(int(sys.argv[1])):
+    x = (x - x.sum()).cos()
+for tensor in (x, kept):
+    try:
+        tensor.cpu()
+    except Exception as error:
+        print("fault" if "HAL_FAULT" in str(error) else "", "index" if "index was out" in str(error) else "")
+"""
+
+
+def test_an_index_out_of_range_is_told_after_a_later_batch_failed():
+    """Of some length of the read, its first batch has the copy of the test, and its second one fails."""
+    said = []
+    for length in range(13, 17):
+        variables = {**os.environ, "HAL_LAYERS": "fault", "HAL_FAULT": "submit:4"}
+        ran = subprocess.run([sys.executable, "-c", INDEX, str(length)], env=variables, capture_output=True, text=True)
+        said += [ran.stdout.split()] if ran.returncode == 0 else []
+    assert any("fault" in words and "index" in words for words in said), said
