@@ -102,6 +102,11 @@ static hal_status lane_create(hal_device *on, blas_lane **lane)
     return HAL_OK;
 }
 
+void blas_lane_forget_losses(blas_lane *lane)
+{
+    lane->losses = __atomic_load_n(hal_queue_get_loss_count(lane->queue), __ATOMIC_ACQUIRE);
+}
+
 /* The failure of a batch that was dropped since the last wait; HAL_OK: none was. A call in between
  * may have returned it. */
 static hal_status loss_take(blas_lane *lane)

@@ -26,8 +26,12 @@ hal_status blas_lane_acquire(blas_lane **lane);
 
 /* Waits for the work of a lane that is in place. A device that is lost after it has finished the
  * work has not failed: what was added to the host's memory must not be added again.
- * Threads: the lane's. Errors: those of hal_queue_wait. */
+ * Threads: the lane's. Errors: those of hal_queue_wait, and those of batches that were dropped since
+ * the last wait. */
 hal_status blas_lane_wait(blas_lane *lane);
+
+/* Batches that were dropped before do not fail the next wait. Threads: the lane's. */
+void blas_lane_forget_losses(blas_lane *lane);
 
 /* Returns a lane; after a failed call its queue is waited for and not used again. Threads: any. */
 void blas_lane_release(blas_lane *lane, bool has_failed);

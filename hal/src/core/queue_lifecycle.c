@@ -97,6 +97,7 @@ static void queue_close(hal_queue *queue)
     hal_timeline *timeline = &queue->timeline;
     hal_deferred_drop(queue);
     hal_timeline_close(timeline);
+    hal_loss_tell(queue); /* what nobody asks for any more */
     dependents_wait(&queue->dependents);
     if (hal_hooks_on(HAL_HOOK_BATCHES | HAL_HOOK_CALLS)) {
         hal_hooks_table()->queue_closing(queue);

@@ -76,7 +76,7 @@ HAL_API void ops_context_set_scatter(ops_context *context, ops_scatter_order ord
  * and on every device. Its error is at most half a unit in the last place of the result plus 2^-61
  * (n + 1)^2 M, with n the updates along the axis. A sum is infinite if it is beyond the range, not
  * if a part of it is. Temporary memory: 12 bytes for each element of y, or 260 where y has at most
- * 8,192 elements and there are 256 updates or more for each of its axis.
+ * 8,192 elements and it has 256 updates or more for each element along the axis.
  * Threads: the queue's. Errors: INVALID_ARGUMENT with the shapes, those of ops_sort. */
 HAL_API hal_status ops_scatter(ops_context *context, ops_scatter_kind kind, int32_t axis,
                                const ops_tensor *indices, const ops_tensor *updates,

@@ -46,17 +46,23 @@ bool ops_compile_ahead_request(ops_context *context, const uint64_t hash[2],
     ahead->kernels[ahead->count++] = (ops_ahead_kernel){.kernel = kernel,
                                                         .hash = {hash[0], hash[1]},
                                                         .plan = {plan[0], plan[1]},
-                                                        .is_requested = true};
+                                                        .is_requested = true,
+                                                        .is_deferred =
+                                                            context->compile_policy->missing ==
+                                                            OPS_MISSING_REQUESTED};
     ahead->requested++;
     return true;
 }
 
-bool ops_compile_ahead_is_requested(const ops_context *context, const uint64_t hash[2])
+bool ops_compile_ahead_is_requested(const ops_context *context, const uint64_t hash[2],
+                                    const uint64_t plan[2])
 {
+    const bool any = plan[0] == 0 && plan[1] == 0;
     const ops_compile_ahead *ahead = &context->ahead;
     for (uint32_t i = 0; ahead->requested > 0 && i < ahead->count; i++) {
         const ops_ahead_kernel *one = &ahead->kernels[i];
-        if (one->is_requested && one->hash[0] == hash[0] && one->hash[1] == hash[1]) {
+        if (one->is_requested && one->hash[0] == hash[0] && one->hash[1] == hash[1] &&
+            (any || (one->plan[0] == plan[0] && one->plan[1] == plan[1]))) {
             return true;
         }
     }
@@ -86,8 +92,11 @@ static hal_status requested_insert(ops_context *context, const ops_ahead_kernel 
                                     "compute in its place: %s",
                       hal_status_message());
         ops_message_restore(&message);
-        ops_compile_policy_forget(context->compile_policy, one->hash);
-        ops_compile_policy_fail(context->compile_policy, one->plan);
+        if (one->is_deferred) {
+            ops_compile_policy_fail(context->compile_policy, one->plan);
+        } else {
+            ops_compile_policy_forget(context->compile_policy, one->hash);
+        }
     } else if (!entry->key[1]) {
         return ops_kernel_table_insert(&context->kernels, one->hash, one->kernel, 0, &entry);
     }

@@ -29,8 +29,9 @@ bool ops_compile_ahead_has_room(const ops_context *context);
 bool ops_compile_ahead_request(ops_context *context, const uint64_t hash[2],
                                const uint64_t plan[2], hal_kernel *kernel);
 
-/* Whether the kernel with that hash is requested. */
-bool ops_compile_ahead_is_requested(const ops_context *context, const uint64_t hash[2]);
+/* Whether the kernel with that hash is requested for a plan, or with zeros for any plan or none. */
+bool ops_compile_ahead_is_requested(const ops_context *context, const uint64_t hash[2],
+                                    const uint64_t plan[2]);
 
 /* Whether a kernel that was requested for a plan is not compiled yet. */
 bool ops_compile_ahead_is_awaited(const ops_context *context, const uint64_t plan[2]);

@@ -27,6 +27,7 @@ typedef struct ops_ahead_kernel {
     uint64_t hash[2];   /* of its key */
     uint64_t plan[2];   /* of the plan that it was requested for; 0: of none */
     bool is_requested;  /* inserted when it is compiled: others compute meanwhile */
+    bool is_deferred;   /* they are single kernels of that plan, else general ones */
 } ops_ahead_kernel;
 
 typedef struct ops_compile_ahead {

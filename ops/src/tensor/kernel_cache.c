@@ -197,8 +197,10 @@ hal_status ops_cache_get_special(ops_context *context, const ops_cache_key *key,
         HAL_TRY(ops_compile_ahead_collect(context));
         *entry = ops_cache_find(context, key, hash);
     }
+    static const uint64_t any_plan[2];
     if (!*entry && pays && policy->missing == OPS_MISSING_COMPILED &&
-        !ops_compile_ahead_is_requested(context, hash)) {
+        !ops_compile_ahead_is_requested(context, hash,
+                                        policy->requests ? policy->plan : any_plan)) {
         HAL_TRY(cache_request(context, hash, &source, entry));
     }
     if (!*entry) {

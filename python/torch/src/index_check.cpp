@@ -63,6 +63,7 @@ void begin_index_check(Device &device)
         return;
     }
     ops_tensor tensor;
+    const auto losses = losses_of(device); // before: a loss in between counts
     const hal_status status = ops_array_get_tensor(device.failed_index, &tensor);
     if (status == HAL_ERROR_INVALID_STATE) { // lost with the batch of the operations
         ops_array_release(std::exchange(device.failed_index, nullptr));
@@ -77,7 +78,7 @@ void begin_index_check(Device &device)
     check(hal_queue_copy(device.queue, hal_range{tensor.buffer, offset, sizeof(int32_t)},
                          hal_range{device.index_result, 0, sizeof(int32_t)}));
     ops_array_release(std::exchange(device.failed_index, nullptr));
-    device.index_losses = losses_of(device);
+    device.index_losses = losses;
     device.index_batch = hal_queue_get_batch(device.queue);
     device.has_index_result = true;
 }
