@@ -26,8 +26,8 @@ hal_status blas_lane_acquire(blas_lane **lane);
 
 /* Waits for the work of a lane that is in place. A device that is lost after it has finished the
  * work has not failed: what was added to the host's memory must not be added again.
- * Threads: the lane's. Errors: those of hal_queue_wait, and those of batches that were dropped since
- * the last wait. */
+ * Threads: the lane's. Errors: those of hal_queue_wait, and of batches that were dropped since the
+ * last wait. */
 hal_status blas_lane_wait(blas_lane *lane);
 
 /* Batches that were dropped before do not fail the next wait. Threads: the lane's. */

@@ -80,7 +80,7 @@ static bool device_compute(const blas_call *call, uint64_t *moved)
     }
     hal_status status = blas_product_compute(lane, call);
     if (status == HAL_ERROR_OUT_OF_MEMORY && blas_resident_drop_all()) {
-        blas_lane_forget_losses(lane); /* those of the first try, which the second one makes again */
+        blas_lane_forget_losses(lane); /* of the first try, which the second one makes again */
         status = blas_product_compute(lane, call);
     }
     *moved = lane->moved_bytes;
