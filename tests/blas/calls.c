@@ -194,7 +194,8 @@ typedef void groups_function(const char *, const char *, const void *, const voi
 typedef struct group_lists {
     const void *a[4], *b[4];
     void *c[4];
-    char letters[2][3], scalars[2][3 * 16];
+    _Alignas(double) char scalars[2][3 * 16];
+    char letters[2][3];
     int64_t wide[8][3];
     int32_t narrow[8][3];
 } group_lists;
