@@ -150,8 +150,10 @@ HAL_API hal_status hal_queue_flush(hal_queue *queue, HAL_OUT hal_point *point);
 
 /* Batches of a queue that were dropped after errors, so that what they should have written is
  * missing. A batch that waited for one of another queue, which was dropped after its flush, counts
- * as well: it may have read what is missing. So do those that wait for the point of such a batch,
- * or of a later one that was flushed before the error was told. */
+ * as well: it may have read what is missing. So do those that wait, before the error was told, for
+ * the point of such a batch, or of a later one that was flushed by then. Of a batch that waits for
+ * them after that only itself counts: the program was told, and makes what it needs again. What
+ * lies between two such batches of a queue counts as lost. */
 typedef struct hal_loss {
     uint64_t batch;    /* the least number of these batches; UINT64_MAX: there are none */
     uint32_t count;    /* losses of the queue so far */
