@@ -239,6 +239,9 @@ static void run_scatter(case_run *run, const void *parameters)
     case_claim_storage(run, tested->type);
     case_claim_arithmetic(run, tested->type);
     case_claim_arithmetic(run, tested->index_type);
+    if (is_sum(tested) && !(run->info->features & HAL_FEATURE_ATOMIC_64)) {
+        case_unsupported(run, "64-bit atomics, without which it is an ordered sum");
+    }
     int64_t in[3] = {tested->shape[0], tested->shape[1], tested->shape[2]};
     in[tested->axis] = tested->updates;
     operand y = operand_create(run, tested->type, 3, tested->shape, LAYOUT_PLAIN);

@@ -193,6 +193,7 @@ typedef struct hal_ir_instrumentation {
     uint32_t end_count;
     hal_ir_index_check index_checks[HAL_IR_MAX_PENDING]; /* of the present block */
     uint32_t index_check_count;
+    uint8_t *used;   /* whether a record's result is used */
     uint8_t *chosen; /* whether a record's result is used, and only as what a SELECT chooses */
     /* For each pass HAL_IR_FACTS values for each record of `from`, and HAL_IR_MAX_SHARED + 4 more;
      * NONE first. */

@@ -1,6 +1,7 @@
-/* Init: loads and atomics of elements that nothing has written. In shared memory a word for each
- * element says whether a work-item of the group wrote it; of a binding the shadow says whether
- * anything did. Memory for whose words there is no room is not checked.
+/* Init: loads and atomics of elements that nothing has written, except exchanges whose old value is
+ * not used. In shared memory a word for each element says whether a work-item of the group wrote
+ * it; of a binding the shadow says whether anything did. Memory for whose words there is no room is
+ * not checked.
  *
  * A load from which only SELECTs choose is checked where one does: kernels load past an end and
  * choose afterwards.
@@ -133,7 +134,9 @@ static void init_before(hal_ir_instrumentation *s, hal_ir_value *facts)
         load_check(s, facts);
         break;
     case HAL_IR_ATOMIC:
-        load_check(s, facts);
+        if (s->record.flags != HAL_IR_ATOMIC_EXCHANGE || s->used[s->index]) {
+            load_check(s, facts);
+        }
         elements_note(s, facts, s->record.b, s->record.imm);
         break;
     case HAL_IR_STORE:

@@ -104,13 +104,14 @@ static void shadows_add(hal_ir_instrumentation *s, uint32_t checks, const hal_de
     }
 }
 
-/* Finds values of which only SELECTs choose. */
+/* Finds values that are used, and those of which only SELECTs choose. */
 static hal_status chosen_find(hal_ir_instrumentation *s)
 {
     const hal_ir_kernel *from = s->from;
     uint8_t *others = calloc(from->record_count + 1, 1);
+    s->used = calloc(from->record_count + 1, 1);
     s->chosen = calloc(from->record_count + 1, 1);
-    if (!others || !s->chosen) {
+    if (!others || !s->used || !s->chosen) {
         free(others);
         return hal_fail(HAL_ERROR_OUT_OF_MEMORY, "sanitize: no host memory");
     }
@@ -124,6 +125,7 @@ static hal_status chosen_find(hal_ir_instrumentation *s)
         }
     }
     for (uint32_t i = 0; i < from->record_count; i++) {
+        s->used[i] = s->chosen[i] | others[i];
         s->chosen[i] &= !others[i];
     }
     free(others);
@@ -289,6 +291,7 @@ hal_status hal_ir_instrument(const hal_ir_kernel *kernel, uint32_t checks,
         free(s.facts[i]);
     }
     free(s.present);
+    free(s.used);
     free(s.chosen);
     return status == HAL_OK && made->kernel ? hal_ir_verify(made->kernel) : status;
 }
