@@ -33,7 +33,7 @@ hal_ir_value ops_fixed_value(hal_ir_builder *b, hal_ir_value sum, hal_ir_value s
 hal_ir_value ops_fixed_special_value(hal_ir_builder *b, hal_ir_value x, hal_ir_value special);
 
 /* A key of an F32, or of an I32 or U32 that a narrow integer is loaded as; NaN have the greatest
- * one. With `is_descending` the order is turned, but for NaN. No key is 0xffffffff. */
+ * one. `is_descending` reverses the order, except for NaN. No key is 0xffffffff. */
 hal_ir_value ops_order_key(hal_ir_builder *b, hal_ir_value x, bool is_descending);
 hal_ir_value ops_order_value(hal_ir_builder *b, hal_type type, hal_ir_value key,
                              bool is_descending);

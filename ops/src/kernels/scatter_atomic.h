@@ -16,7 +16,7 @@ typedef struct ops_scatter_call {
     ops_tensor x, y;
 } ops_scatter_call;
 
-/* Whether y has so many elements for an update that most of them have none. */
+/* Whether y has more than four elements for each update, so that most have no update. */
 bool ops_scatter_is_sparse(const ops_scatter_call *call);
 
 /* Whether the call is computed by atomic operations: where the order or the kind and type allow it,

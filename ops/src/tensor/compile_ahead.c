@@ -14,7 +14,7 @@ bool ops_compile_ahead_pays(const ops_context *context)
 void ops_compile_ahead_follow(ops_context *context, hal_kernel *kernel)
 {
     ops_compile_ahead *ahead = &context->ahead;
-    if (ahead->count < OPS_AHEAD_KERNELS && hal_kernel_get_compile_ns(kernel) == 0) {
+    if (ops_compile_ahead_has_room(context) && hal_kernel_get_compile_ns(kernel) == 0) {
         ahead->kernels[ahead->count++] = (ops_ahead_kernel){.kernel = hal_kernel_retain(kernel)};
     }
 }
@@ -36,20 +36,19 @@ bool ops_compile_ahead_has_room(const ops_context *context)
     return context->ahead.count < OPS_AHEAD_KERNELS;
 }
 
-bool ops_compile_ahead_request(ops_context *context, const uint64_t hash[2],
-                               const uint64_t plan[2], hal_kernel *kernel)
+bool ops_compile_ahead_request(ops_context *context, const uint64_t hash[2], hal_kernel *kernel)
 {
+    const ops_compile_policy *policy = context->compile_policy;
     ops_compile_ahead *ahead = &context->ahead;
     if (!ops_compile_ahead_has_room(context)) {
         return false;
     }
-    ahead->kernels[ahead->count++] = (ops_ahead_kernel){.kernel = kernel,
-                                                        .hash = {hash[0], hash[1]},
-                                                        .plan = {plan[0], plan[1]},
-                                                        .is_requested = true,
-                                                        .is_deferred =
-                                                            context->compile_policy->missing ==
-                                                            OPS_MISSING_REQUESTED};
+    ahead->kernels[ahead->count++] =
+        (ops_ahead_kernel){.kernel = kernel,
+                           .hash = {hash[0], hash[1]},
+                           .plan = {policy->plan[0], policy->plan[1]},
+                           .is_requested = true,
+                           .is_deferred = policy->missing == OPS_MISSING_REQUESTED};
     ahead->requested++;
     return true;
 }

@@ -23,11 +23,10 @@ void ops_compile_ahead_follow(ops_context *context, hal_kernel *kernel);
 /* Whether one kernel more can be followed or requested. */
 bool ops_compile_ahead_has_room(const ops_context *context);
 
-/* Keeps a kernel, whose reference passes to it, until it is compiled, and inserts it then. `plan`:
- * the hash of the plan that needs it, or zeros. False where there is no room: the
- * reference stays the caller's. */
-bool ops_compile_ahead_request(ops_context *context, const uint64_t hash[2],
-                               const uint64_t plan[2], hal_kernel *kernel);
+/* Keeps a kernel, whose reference passes to it, until it is compiled, and inserts it then; for the
+ * plan that is being recorded, if one is. False where there is no room: the reference stays the
+ * caller's. */
+bool ops_compile_ahead_request(ops_context *context, const uint64_t hash[2], hal_kernel *kernel);
 
 /* Whether the kernel with that hash is requested for a plan, or with zeros for any plan or none. */
 bool ops_compile_ahead_is_requested(const ops_context *context, const uint64_t hash[2],

@@ -4,8 +4,8 @@
  *
  * The first plans are compiled at once. Then the rule is that of the ski-rental problem: a plan
  * runs in single kernels until their extra cost adds up to one compilation: of the caller, or of
- * one of the processors where compilations are slow and happen in the background, while the plan
- * goes on in single kernels. So at most twice the least possible time is spent on any plan, and no
+ * one of the processors where compilations are slow and happen in the background, while single
+ * kernels compute the plan. So at most twice the least possible time is spent on any plan, and no
  * call stalls for long. docs/batching.md has the figures.
  *
  * The same rule decides between the kernel of one shape and the general kernel of its class
@@ -89,7 +89,8 @@ bool ops_compile_policy_is_due(const ops_compile_policy *policy, uint64_t spent_
 /* Forgets what was charged to a kernel of one shape, which could not be compiled. */
 void ops_compile_policy_forget(ops_compile_policy *policy, const uint64_t key[2]);
 
-/* A deferred plan whose kernel could not be compiled goes on in single kernels. */
+/* Records that a kernel of a deferred plan could not be compiled: the plan uses single kernels from
+ * then on. */
 void ops_compile_policy_fail(ops_compile_policy *policy, const uint64_t plan[2]);
 
 /* Nanoseconds that a general kernel takes longer in a call that moves that many bytes. */

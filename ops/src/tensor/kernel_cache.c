@@ -129,7 +129,7 @@ static hal_status cache_request(ops_context *context, const uint64_t hash[2],
     hal_kernel *kernel = NULL;
     HAL_TRY(cache_build(context, hash, source, &kernel));
     return hal_kernel_get_compile_ns(kernel) == 0 &&
-                   ops_compile_ahead_request(context, hash, context->compile_policy->plan, kernel)
+                   ops_compile_ahead_request(context, hash, kernel)
                ? HAL_OK
                : ops_cache_insert(context, hash, kernel, 0, entry);
 }

@@ -541,7 +541,7 @@ static uint64_t kernels_of_sines(ops_array *x, uint32_t functions)
     return statistics().kernels - before;
 }
 
-/* While a plan goes on in single kernels, its kernel is compiled in the background, for the price
+/* While single kernels compute a plan, its kernel is compiled in the background, for the price
  * of one processor of eight: sooner than the call would compile it. */
 static void deferred_plans_are_compiled_in_the_background(void **state)
 {

@@ -200,7 +200,7 @@ TEST_WITH(the_message_names_places_of_the_program, begin, end)
     release_all(x, y, z);
 }
 
-/* The message is that of the first failure, and the queue goes on after each. */
+/* The message is that of the first failure, and the queue can be used after each. */
 TEST_WITH(losses_keep_their_causes, begin, end)
 {
     enum { LOSSES = 7 };
