@@ -144,18 +144,20 @@ std::tuple<Tensor, Tensor, Tensor> linear_backward(const Tensor &x, const Tensor
     return {std::move(result.x), std::move(result.weight), std::move(result.bias)};
 }
 
-// What PyTorch's gradient of linear allows. It differentiates the composition in other cases.
-bool has_gradient(const Tensor &weight, const OptionalTensor &bias)
+// What PyTorch's gradient of linear allows. It differentiates the composition in other cases, which
+// complex numbers are.
+bool has_gradient(const Tensor &x, const Tensor &weight, const OptionalTensor &bias)
 {
-    return weight.dim() == 2 && (!bias || !bias->defined() ||
-                                 (bias->dim() == 1 && bias->sym_size(0) == weight.sym_size(0)));
+    return !x.is_complex() && !weight.is_complex() && weight.dim() == 2 &&
+           (!bias || !bias->defined() ||
+            (bias->dim() == 1 && bias->sym_size(0) == weight.sym_size(0)));
 }
 
 // The generated kernel with the gradient is that of any device with a kernel of its own.
 Tensor linear_with_gradient(c10::DispatchKeySet keys, const Tensor &x, const Tensor &weight,
                             const OptionalTensor &bias)
 {
-    if (!has_gradient(weight, bias)) {
+    if (!has_gradient(x, weight, bias)) {
         return at::native::linear(x, weight, bias);
     }
     return at::_ops::linear::redispatch(

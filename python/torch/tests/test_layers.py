@@ -56,6 +56,17 @@ def test_linear_of_other_types(dtype):
     torch.testing.assert_close(F.linear(x.to(DEVICE), w.to(DEVICE)).cpu(), F.linear(x, w))
 
 
+def test_linear_of_complex_numbers_has_a_gradient():
+    x, w, b = (torch.complex(torch.linspace(-1, 1, n), torch.linspace(2, -1, n)) for n in (6, 12, 4))
+    answers = []
+    for place in (DEVICE, "cpu"):
+        operands = [t.to(place).requires_grad_() for t in (x.view(2, 3), w.view(4, 3), b)]
+        y = F.linear(*operands)
+        answers.append([y, *torch.autograd.grad(y, operands, y.detach())])
+    for ours, theirs in zip(*answers):
+        torch.testing.assert_close(ours.cpu(), theirs)
+
+
 def test_linear_by_vmap(strict):
     x, w = torch.randn(5, 3), torch.randn(4, 3)
 
