@@ -162,7 +162,7 @@ typedef struct peak {
     double value, unit_value;
 } peak;
 
-enum { PEAKS = 11 };
+enum { PEAKS = 12 };
 
 static void peaks_get(const hal_device_peaks *p, peak peaks[PEAKS])
 {
@@ -175,6 +175,7 @@ static void peaks_get(const hal_device_peaks *p, peak peaks[PEAKS])
         {"peak matrix f16", "matrix_f16_per_second", "TFLOP/s", p->matrix_f16, 1e12},
         {"peak matrix bf16", "matrix_bf16_per_second", "TFLOP/s", p->matrix_bf16, 1e12},
         {"peak matrix f32", "matrix_f32_per_second", "TFLOP/s", p->matrix_f32, 1e12},
+        {"peak matrix f64", "matrix_f64_per_second", "TFLOP/s", p->matrix_f64, 1e12},
         {"least launch", "launch_ns", "us", p->launch_ns, 1e3},
         {"least wait", "wait_ns", "us", p->wait_ns, 1e3},
         {"least transfer", "transfer_ns", "us", p->transfer_ns, 1e3},

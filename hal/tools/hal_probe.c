@@ -51,16 +51,32 @@ static hal_status probe_subgroups(probe *p)
     return status;
 }
 
-/* Element type of a matrix, and the bits of a small whole number in it. */
-static uint32_t matrix_bits(hal_type type, int number)
+/* The bits of a small whole number in a type of floats. */
+static uint64_t matrix_bits(hal_type type, int number)
 {
     static const uint32_t halves[] = {0, 0x3c00, 0x4000, 0x4200};
     const float value = (float)number;
+    const double wide = number;
     uint32_t bits;
+    uint64_t wide_bits;
     memcpy(&bits, &value, sizeof bits);
-    return type == HAL_TYPE_F32    ? bits
+    memcpy(&wide_bits, &wide, sizeof wide_bits);
+    return type == HAL_TYPE_F64    ? wide_bits
+           : type == HAL_TYPE_F32  ? bits
            : type == HAL_TYPE_BF16 ? bits >> 16
                                    : halves[abs(number)] | (number < 0 ? 0x8000u : 0);
+}
+
+static double matrix_number(const void *bits, hal_type type)
+{
+    float single;
+    double number;
+    if (type == HAL_TYPE_F64) {
+        memcpy(&number, bits, sizeof number);
+        return number;
+    }
+    memcpy(&single, bits, sizeof single);
+    return (double)single;
 }
 
 static int matrix_a(uint32_t row, uint32_t k)
@@ -73,57 +89,80 @@ static int matrix_b(uint32_t k, uint32_t column)
     return (int)((k * 2 + column * 3) % 5) - 2;
 }
 
-/* A word of A (row) or of B (column): one f32, or two neighbours in k. */
-static uint32_t matrix_word(hal_type type, bool is_b, uint32_t line, uint32_t word)
+/* A word of A (row) or of B (column): one f32 or f64, or two neighbours in k. */
+static uint64_t matrix_word(hal_type type, bool is_b, uint32_t line, uint32_t word)
 {
-    if (type == HAL_TYPE_F32) {
+    if (hal_type_size(type) >= 4) {
         return matrix_bits(type, is_b ? matrix_b(word, line) : matrix_a(line, word));
     }
     const uint32_t k = 2 * word;
-    const uint32_t low = matrix_bits(type, is_b ? matrix_b(k, line) : matrix_a(line, k));
-    const uint32_t high = matrix_bits(type, is_b ? matrix_b(k + 1, line) : matrix_a(line, k + 1));
+    const uint64_t low = matrix_bits(type, is_b ? matrix_b(k, line) : matrix_a(line, k));
+    const uint64_t high = matrix_bits(type, is_b ? matrix_b(k + 1, line) : matrix_a(line, k + 1));
     return low | high << 16;
+}
+
+/* What the lane has of C before the product. */
+static int matrix_c(uint32_t lane, uint32_t element)
+{
+    return (int)(lane + 2 * element);
+}
+
+static hal_status matrix_run(probe *p, hal_type type, uint32_t bytes, const void *a, const void *b,
+                             const void *c, void *out)
+{
+    enum { LANES = HAL_IR_MATRIX_LANES };
+    const char *word = type == HAL_TYPE_F64 ? "f64" : "u32",
+               *sum = type == HAL_TYPE_F64 ? "f64" : "f32";
+    char text[TEXT_BYTES];
+    snprintf(text, sizeof text,
+             "kernel matrix\ngroup 32 1 1\nbinding a %s read\nbinding b %s read\n"
+             "binding c %s read\nbinding out %s write\n%%i = local_id u32 x\n"
+             "%%two = constant u32 2\n%%four = constant u32 4\n%%i2 = mul u32 %%i, %%two\n"
+             "%%i4 = mul u32 %%i, %%four\n%%a = load %sx4 a[%%i4]\n%%b = load %sx2 b[%%i2]\n"
+             "%%c = load %sx4 c[%%i4]\n%%r = matrix_multiply %s %sx4 %%a, %%b, %%c\n"
+             "store out[%%i4], %%r\n",
+             word, word, sum, sum, word, word, sum, hal_type_name(type), sum);
+    const probe_data data[PROBE_BUFFERS] = {{(void *)(uintptr_t)a, 4ull * LANES * bytes},
+                                            {(void *)(uintptr_t)b, 2ull * LANES * bytes},
+                                            {(void *)(uintptr_t)c, 4ull * LANES * bytes},
+                                            {out, 4ull * LANES * bytes}};
+    return probe_run(p, text, 1, PROBE_BUFFERS, data);
 }
 
 /* One product of whole numbers; docs/ir.md says which lane has which element. */
 static hal_status probe_matrix(probe *p, hal_type type)
 {
-    enum { LANES = HAL_IR_MATRIX_LANES };
-    const uint32_t depth = type == HAL_TYPE_F32 ? 8 : 16;
-    uint32_t a[4 * LANES], b[2 * LANES];
-    float c[4 * LANES], out[4 * LANES] = {0};
-    char text[TEXT_BYTES];
+    enum { LANES = HAL_IR_MATRIX_LANES, MOST = 8 };
+    const bool is_f64 = type == HAL_TYPE_F64;
+    const uint32_t depth = hal_type_size(type) == 2 ? 16 : 8, bytes = is_f64 ? 8 : 4;
+    const hal_type sum_type = is_f64 ? HAL_TYPE_F64 : HAL_TYPE_F32;
+    unsigned char a[4 * LANES * MOST], b[2 * LANES * MOST], c[4 * LANES * MOST],
+        out[4 * LANES * MOST] = {0};
     for (uint32_t lane = 0; lane < LANES; lane++) {
         const uint32_t g = lane / 4, t = lane % 4;
         for (uint32_t i = 0; i < 4; i++) {
-            a[4 * lane + i] = matrix_word(type, 0, g + 8 * (i % 2), t + 4 * (i / 2));
-            c[4 * lane + i] = (float)(lane + 2 * i);
+            const uint64_t word = matrix_word(type, 0, g + 8 * (i % 2), t + 4 * (i / 2));
+            const uint64_t sum = matrix_bits(sum_type, matrix_c(lane, i));
+            memcpy(a + (4 * lane + i) * bytes, &word, bytes);
+            memcpy(c + (4 * lane + i) * bytes, &sum, bytes);
         }
         for (uint32_t i = 0; i < 2; i++) {
-            b[2 * lane + i] = matrix_word(type, 1, g, t + 4 * i);
+            const uint64_t word = matrix_word(type, 1, g, t + 4 * i);
+            memcpy(b + (2 * lane + i) * bytes, &word, bytes);
         }
     }
-    snprintf(text, sizeof text,
-             "kernel matrix\ngroup 32 1 1\nbinding a u32 read\nbinding b u32 read\n"
-             "binding c f32 read\nbinding out f32 write\n%%i = local_id u32 x\n"
-             "%%two = constant u32 2\n%%four = constant u32 4\n%%i2 = mul u32 %%i, %%two\n"
-             "%%i4 = mul u32 %%i, %%four\n%%a = load u32x4 a[%%i4]\n%%b = load u32x2 b[%%i2]\n"
-             "%%c = load f32x4 c[%%i4]\n%%r = matrix_multiply %s f32x4 %%a, %%b, %%c\n"
-             "store out[%%i4], %%r\n",
-             hal_type_name(type));
-    const probe_data data[PROBE_BUFFERS] = {
-        {a, sizeof a}, {b, sizeof b}, {c, sizeof c}, {out, sizeof out}};
-    const hal_status status = probe_run(p, text, 1, PROBE_BUFFERS, data);
+    const hal_status status = matrix_run(p, type, bytes, a, b, c, out);
     for (uint32_t i = 0; status == HAL_OK && i < 4 * LANES; i++) {
         const uint32_t lane = i / 4, row = lane / 4 + 8 * (i % 4 / 2);
         const uint32_t column = 2 * (lane % 4) + i % 2;
-        int sum = (int)(lane + 2 * (i % 4));
+        int sum = matrix_c(lane, i % 4);
         for (uint32_t k = 0; k < depth; k++) {
             sum += matrix_a(row, k) * matrix_b(k, column);
         }
-        if (out[i] != (float)sum) {
-            probe_wrong(p, "row %u, column %u is %g instead of %d", row, column, (double)out[i],
-                        sum);
+        const uint64_t bits = matrix_bits(sum_type, sum);
+        if (memcmp(out + i * bytes, &bits, bytes) != 0) {
+            probe_wrong(p, "row %u, column %u is %g instead of %d", row, column,
+                        matrix_number(out + i * bytes, sum_type), sum);
         }
     }
     return status;
@@ -142,6 +181,11 @@ static hal_status probe_matrix_bf16(probe *p)
 static hal_status probe_matrix_f32(probe *p)
 {
     return probe_matrix(p, HAL_TYPE_F32);
+}
+
+static hal_status probe_matrix_f64(probe *p)
+{
+    return probe_matrix(p, HAL_TYPE_F64);
 }
 
 /* A sum that carries into the high half, and a maximum, of all work-items. */
@@ -249,6 +293,7 @@ static const probe_test tests[] = {
     TEST(matrix_f16, matrix_types, HAL_TYPE_BIT(HAL_TYPE_F16)),
     TEST(matrix_bf16, matrix_types, HAL_TYPE_BIT(HAL_TYPE_BF16)),
     TEST(matrix_f32, matrix_types, HAL_TYPE_BIT(HAL_TYPE_F32)),
+    TEST(matrix_f64, matrix_types, HAL_TYPE_BIT(HAL_TYPE_F64)),
     TEST(atomic_64, features, HAL_FEATURE_ATOMIC_64),
     TEST(storage_f16, storage_types, HAL_TYPE_BIT(HAL_TYPE_F16)),
     TEST(timestamps, features, HAL_FEATURE_TIMESTAMPS),

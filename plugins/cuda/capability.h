@@ -13,6 +13,9 @@
     X(NAN_EXTREMES, "min and max of f32 that return NaN where an operand is NaN")           \
     X(WARP_REDUCE, "one instruction reduces a 32-bit integer over a warp")                  \
     X(MATRIX_UNITS, "HAL_IR_MATRIX_MULTIPLY of f16, bf16 and f32 (as tf32)")                \
+    X(MATRIX_F64, "HAL_IR_MATRIX_MULTIPLY of f64; devices with few units of f64 lack it")    \
+    X(DEEP_MATRIX_F64, "units of f64 multiply 16 x 8 of 8 steps of k at once; else 8 x 8 "  \
+                       "of 4, which newer devices do at half the rate")                     \
     X(EARLY_START, "kernels wait for the one before them by griddepcontrol.wait, so that "  \
                    "they may start early; ld.global.nc is left out, as inputs are written " \
                    "while the kernel is there")

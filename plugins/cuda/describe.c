@@ -136,6 +136,7 @@ hal_status cuda_describe(cuda_device device, hal_device_info *info)
         features & CUDA_FEATURE_MATRIX_UNITS
             ? HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32)
             : 0;
+    info->matrix_types |= features & CUDA_FEATURE_MATRIX_F64 ? HAL_TYPE_BIT(HAL_TYPE_F64) : 0;
     describe_limits(device, info);
     return HAL_OK;
 }

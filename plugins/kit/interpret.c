@@ -5,6 +5,7 @@
 
 #include "interpret_value.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -567,6 +568,10 @@ static hal_status run_to_meeting(run *r, item *w)
 /* The elements of a word, `stride` apart. */
 static void take_word(hal_type type, uint64_t word, double *elements, uint32_t stride)
 {
+    if (type == HAL_TYPE_F64) {
+        memcpy(elements, &word, sizeof word);
+        return;
+    }
     const uint32_t each = type == HAL_TYPE_F32 ? 1 : 2;
     for (uint32_t i = 0; i < each; i++) {
         const uint64_t stored = each == 1 ? word & 0xffffe000 : word >> 16 * i & 0xffff;
@@ -577,12 +582,37 @@ static void take_word(hal_type type, uint64_t word, double *elements, uint32_t s
     }
 }
 
-/* C + A B over 32 lanes, as ir.h lays the tiles out; sums in double, rounded once. */
+/* An element of C and the sum of products: of F64 by FMA; else in double, rounded once. */
+static uint64_t add_products(hal_type type, uint64_t bits, const double *a, const double *b,
+                             uint32_t depth)
+{
+    double sum;
+    float single;
+    uint32_t word = (uint32_t)bits;
+    if (type == HAL_TYPE_F64) {
+        memcpy(&sum, &bits, sizeof sum);
+        for (uint32_t k = 0; k < depth; k++) {
+            sum = fma(a[k], b[k * 8], sum);
+        }
+        memcpy(&bits, &sum, sizeof sum);
+        return bits;
+    }
+    memcpy(&single, &word, sizeof single);
+    sum = single;
+    for (uint32_t k = 0; k < depth; k++) {
+        sum += a[k] * b[k * 8];
+    }
+    single = (float)sum;
+    memcpy(&word, &single, sizeof word);
+    return word;
+}
+
+/* C + A B over 32 lanes, as ir.h lays the tiles out. */
 static void meet_matrices(run *r, uint32_t first, const hal_ir_record *record, uint32_t index)
 {
     double a[16][16], b[16][8];
     const hal_type type = (hal_type)record->aux;
-    const uint32_t each = type == HAL_TYPE_F32 ? 1 : 2;
+    const uint32_t each = hal_type_size(type) == 2 ? 2 : 1;
     for (uint32_t lane = 0; lane < HAL_IR_MATRIX_LANES; lane++) {
         const uint64_t *values = r->work[first + lane].values;
         const uint32_t g = lane / 4, t = lane % 4;
@@ -598,17 +628,8 @@ static void meet_matrices(run *r, uint32_t first, const hal_ir_record *record, u
         uint64_t *values = r->work[first + lane].values;
         for (uint32_t i = 0; i < 4; i++) {
             const uint32_t row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
-            const uint32_t bits = (uint32_t)values[r->slots[record->c] + i];
-            float c;
-            memcpy(&c, &bits, sizeof c);
-            double sum = c;
-            for (uint32_t k = 0; k < 8 * each; k++) {
-                sum += a[row][k] * b[k][column];
-            }
-            const float result = (float)sum;
-            uint32_t result_bits;
-            memcpy(&result_bits, &result, sizeof result);
-            values[r->slots[index] + i] = result_bits;
+            values[r->slots[index] + i] = add_products(type, values[r->slots[record->c] + i],
+                                                       a[row], &b[0][column], 8 * each);
         }
         show(r, record, &values[r->slots[index]]);
     }

@@ -65,8 +65,7 @@ static const hal_device_info infos[] = {
      .shared_bytes = 227 << 10, .preferred_group = 256, .subgroup_width = 32,
      .arithmetic_types = EVERY_TYPE, .exactness = EXACT,
      .features = HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_ASYNC_COPY | HAL_FEATURE_FAST_MATH,
-     .matrix_types =
-         HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32)},
+     .matrix_types = HAL_TYPES_MATRIX},
     {GPU("matrices"), .max_group_items = 1024, .max_group_size = {1024, 1024, 1024},
      .shared_bytes = 32 << 10, .preferred_group = 256, .subgroup_width = 32,
      .arithmetic_types = EVERY_TYPE & ~HAL_TYPE_BIT(HAL_TYPE_F64),

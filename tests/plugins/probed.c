@@ -9,7 +9,7 @@
  *   hal_probed_noisy.so   everything is right, but the driver prints what hal-probe might
  * The mock plugin, which interprets:
  *   hal_probed_matrix.so        matrix units, all right
- *   hal_probed_matrix_wrong.so  those of bf16 take it for f16 */
+ *   hal_probed_matrix_wrong.so  those of bf16 take it for f16, of f64 add A to the product */
 #include "wrap.h"
 
 #include <stdio.h>
@@ -45,8 +45,7 @@ static hal_status enumerate_matrix(hal_plugin_instance *instance, hal_device_inf
     if (status == HAL_OK && capacity > 0) {
         infos[0].kind = HAL_DEVICE_VIRTUAL;
         infos[0].subgroup_width = HAL_IR_MATRIX_LANES;
-        infos[0].matrix_types =
-            HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32);
+        infos[0].matrix_types = HAL_TYPES_MATRIX;
         infos[0].features = HAL_FEATURE_ATOMIC_64;
     }
     return status;
@@ -115,6 +114,8 @@ static hal_status kernel_create_wrong(hal_plugin_device *device, const hal_ir_ke
         }
         if (record->opcode == HAL_IR_MATRIX_MULTIPLY && record->aux == HAL_TYPE_BF16) {
             record->aux = HAL_TYPE_F16;
+        } else if (record->opcode == HAL_IR_MATRIX_MULTIPLY && record->aux == HAL_TYPE_F64) {
+            record->c = record->a;
         }
     }
     const hal_status status = wrap_inside()->kernel_create(device, &copy.ir, kernel);

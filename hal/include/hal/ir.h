@@ -52,13 +52,14 @@ typedef uint32_t hal_ir_value;
 #define HAL_IR_FAST 1u
 
 /* MATRIX_MULTIPLY: A is 16 rows of 8 words along k, B is 8 words along k of 8 columns, C is 16 x 8.
- * A word is two neighbours in k of F16 or BF16, the first one in the low half, or one F32, of which
- * only the highest 19 bits count. With g = lane / 4 and t = lane % 4 a lane holds
+ * A word is two neighbours in k of F16 or BF16, the first one in the low half; or one F32, of which
+ * only the highest 19 bits count; or one F64. With g = lane / 4 and t = lane % 4 a lane holds
  *   A: (row g, word t), (g + 8, t), (g, t + 4), (g + 8, t + 4);
  *   B: (word t, column g), (t + 4, g);
  *   C: (row g, column 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1).
  * Products are exact; sums are of F32 at least as wide, in an order and with a rounding of the
- * device's own. All subgroups are full: the group's work-items are a multiple of 32. */
+ * device's own. Of F64 C and the sums are F64, and each step of k is an FMA of F64, in an order of
+ * the device's own. All subgroups are full: the group's work-items are a multiple of 32. */
 
 /* What an ATOMIC does (in flags) and how a SUBGROUP_REDUCE combines (in aux). */
 enum {

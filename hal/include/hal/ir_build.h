@@ -212,9 +212,9 @@ HAL_API hal_ir_value hal_ir_subgroup_reduce(hal_ir_builder *builder, uint32_t ki
                                             hal_ir_value x);
 
 /* A B + C of matrices that are distributed over the 32 lanes of a subgroup, see
- * HAL_IR_MATRIX_MULTIPLY in ir.h: `type` (F16, BF16 or F32) is that of A's and B's elements, a
- * and b are vectors of U32, c and the result of F32. On devices whose info has the type in
- * matrix_types.
+ * HAL_IR_MATRIX_MULTIPLY in ir.h: `type` (F16, BF16, F32 or F64) is that of A's and B's elements, a
+ * and b are vectors of U32, c and the result of F32; with F64 all are of F64. On devices whose info
+ * has the type in matrix_types.
  * Threads: the builder's. Errors: sticky, INVALID_IR. */
 HAL_API hal_ir_value hal_ir_matrix_multiply(hal_ir_builder *builder, hal_type type, hal_ir_value a,
                                             hal_ir_value b, hal_ir_value c);

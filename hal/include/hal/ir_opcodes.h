@@ -142,7 +142,8 @@
     X(SUBGROUP_REDUCE, 82, 0, subgroup_reduce, OTHER, SUBGROUP, NUMBERS, CONVERGENT, "R T a",      \
       "T---", 'T')                                                                                 \
     /* A B + C of matrices spread over 32 lanes, see hal/ir.h. a: A, U32 of width 4; b: B, U32 of  \
-     * width 2; c: C, and the result: F32 of width 4; aux: element type of A and B */              \
+     * width 2; c: C, and the result: F32 of width 4; aux: element type of A and B; if that is     \
+     * F64, all are F64 */                                                                         \
     X(MATRIX_MULTIPLY, 83, 0, matrix_multiply, OTHER, SUBGROUP, NONE, CONVERGENT, "S T a,b,c",     \
       "WWW-", 'f')                                                                                 \
                                                                                                    \

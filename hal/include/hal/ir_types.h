@@ -87,8 +87,9 @@ enum {
 #define HAL_TYPES_COUNTERS (HAL_TYPE_BIT(HAL_TYPE_I32) | HAL_TYPE_BIT(HAL_TYPE_U32))
 
 /* Element types of the matrices A and B of MATRIX_MULTIPLY. */
-#define HAL_TYPES_MATRIX \
-    (HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32))
+#define HAL_TYPES_MATRIX                                                                    \
+    (HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32) | \
+     HAL_TYPE_BIT(HAL_TYPE_F64))
 
 /* Bytes of one element in memory; 0 for HAL_TYPE_NONE and numbers that are not a type. */
 static inline uint32_t hal_type_size(hal_type type)

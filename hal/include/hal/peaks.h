@@ -21,6 +21,7 @@ typedef struct hal_device_peaks {
     double launch_ns;   /* of each of many kernels that depend on one another, in one batch */
     double wait_ns;     /* from the call that records one kernel to the end of the wait for it */
     double transfer_ns; /* of hal_queue_read of 4 bytes */
+    double matrix_f64;  /* as matrix_f32, in class STRICT */
 } hal_device_peaks;
 
 /* Returns the peaks of a device. `measure`: measures them now, in a few seconds in which the device

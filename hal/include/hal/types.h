@@ -86,7 +86,7 @@ typedef struct hal_device_info {
                                   * itself, with the bits of ir_math.h */
     uint32_t math_f64;           /* likewise for f64 */
     uint32_t max_queues;         /* queues that run at the same time; 0: not known, hal says 1 */
-    uint32_t matrix_types;       /* HAL_TYPE_BIT of types of MATRIX_MULTIPLY: F16, BF16, F32 */
+    uint32_t matrix_types;       /* of MATRIX_MULTIPLY, HAL_TYPE_BIT: F16, BF16, F32, F64 */
     uint32_t item_vector_bytes;  /* of vectors that the device's compiler makes of one work-item's
                                   * arithmetic; 0: its operations are scalar */
     uint32_t item_register_bytes; /* registers of one work-item; 0: not known */

@@ -292,7 +292,7 @@ static bool result_of(check *c, hal_type *type, uint32_t *width)
         *type = HAL_TYPE_U32;
         return true;
     case 'f':
-        *type = HAL_TYPE_F32;
+        *type = record->aux == HAL_TYPE_F64 ? HAL_TYPE_F64 : HAL_TYPE_F32;
         *width = 4;
         return true;
     case 'v':
@@ -328,11 +328,13 @@ static bool result_of(check *c, hal_type *type, uint32_t *width)
 /* Tiles have fixed shapes. */
 static bool check_matrices(check *c)
 {
-    static const struct {
+    const hal_type type = (hal_type)c->record->aux;
+    const bool is_f64 = type == HAL_TYPE_F64;
+    const hal_type word = is_f64 ? HAL_TYPE_F64 : HAL_TYPE_U32;
+    const struct {
         hal_type type;
         uint8_t width;
-    } tiles[3] = {{HAL_TYPE_U32, 4}, {HAL_TYPE_U32, 2}, {HAL_TYPE_F32, 4}};
-    const hal_type type = (hal_type)c->record->aux;
+    } tiles[3] = {{word, 4}, {word, 2}, {is_f64 ? HAL_TYPE_F64 : HAL_TYPE_F32, 4}};
     for (uint32_t slot = 0; slot < 3; slot++) {
         const hal_ir_record *made = &c->kernel->records[operand_of(c->record, slot)];
         if (made->type != tiles[slot].type || made->width != tiles[slot].width) {
@@ -343,7 +345,7 @@ static bool check_matrices(check *c)
         }
     }
     return (HAL_TYPES_MATRIX & HAL_TYPE_BIT(type)) ||
-           hal_ir_reject(c->problem, "type: expected f16, bf16 or f32, got %s",
+           hal_ir_reject(c->problem, "type: expected f16, bf16, f32 or f64, got %s",
                          hal_type_name(type));
 }
 

@@ -46,10 +46,10 @@ enum {
  *   m  as M for COMPARE_EXCHANGE, else NONE
  *   S  a scalar or vector of the value type of memory `aux`
  *   P  elements of a PACK             -  NONE
- * result: T the type of the Ts; b BOOL; u u32; f f32 of width 4; v the VAR's; m the memory's value
- *   type and the record's own width; e the element of the vector; p a PACK's; = the record's own
- *   type, which is in `types`; s no type, the width of the stored value; w no type, the record's
- *   own width; - none.
+ * result: T the type of the Ts; b BOOL; u u32; f f32 of width 4, f64 where aux is; v the VAR's;
+ *   m the memory's value type and the record's own width; e the element of the vector; p a PACK's;
+ *   = the record's own type, which is in `types`; s no type, the width of the stored value; w no
+ *   type, the record's own width; - none.
  * syntax: what follows the name in text, see docs/ir.md:
  *   a b c    an operand      T  the type      k  the constant     s  the scalar
  *   d  ", " and an operand, if there is one

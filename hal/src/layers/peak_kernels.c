@@ -115,7 +115,9 @@ hal_status hal_peak_matrix(hal_device *device, hal_type type, hal_peak_kernel *m
     enum { TILES = 8, K_WORDS = 8 };
     hal_ir_builder *b;
     const uint32_t items = group_items(device) / 32 * 32, groups = group_count(device);
-    const double k = K_WORDS * 4.0 / hal_type_size(type);
+    const bool is_f64 = type == HAL_TYPE_F64;
+    const hal_type sums_type = is_f64 ? HAL_TYPE_F64 : HAL_TYPE_F32;
+    const double k = is_f64 ? K_WORDS : K_WORDS * 4.0 / hal_type_size(type);
     *made =
         (hal_peak_kernel){.grid = {groups, 1, 1},
                           .operations = 2.0 * groups * (items / 32) * 16 * 8 * k * TILES * LOOPS};
@@ -125,10 +127,10 @@ hal_status hal_peak_matrix(hal_device *device, hal_type type, hal_peak_kernel *m
     }
     HAL_TRY(hal_ir_builder_create("peak_matrix", &b));
     hal_ir_group_size(b, items, 1, 1);
-    const hal_ir_memory_id y = hal_ir_binding(b, "y", HAL_TYPE_F32, HAL_ACCESS_READ_WRITE);
-    const hal_ir_value zero = hal_ir_f32(b, 0);
-    const hal_ir_value word =
-        hal_ir_cast(b, HAL_TYPE_U32, hal_ir_load(b, y, hal_ir_id(b, HAL_IR_LOCAL_ID, 0)));
+    const hal_ir_memory_id y = hal_ir_binding(b, "y", sums_type, HAL_ACCESS_READ_WRITE);
+    const hal_ir_value zero = hal_ir_number(b, sums_type, 0);
+    const hal_ir_value word = hal_ir_cast(b, is_f64 ? HAL_TYPE_F64 : HAL_TYPE_U32,
+                                          hal_ir_load(b, y, hal_ir_id(b, HAL_IR_LOCAL_ID, 0)));
     const hal_ir_value left = hal_ir_pack(b, 4, (hal_ir_value[]){word, word, word, word});
     const hal_ir_value right = hal_ir_pack(b, 2, (hal_ir_value[]){word, word});
     hal_ir_value sums[TILES][4];

@@ -233,7 +233,8 @@ static hal_status measure_arithmetic(measurement *m)
                 {HAL_TYPE_F64, HAL_GEMM_STRICT, hal_peak_multiply_add, &peaks->add_f64},
                 {HAL_TYPE_F16, HAL_GEMM_FAST, hal_peak_matrix, &peaks->matrix_f16},
                 {HAL_TYPE_BF16, HAL_GEMM_FAST, hal_peak_matrix, &peaks->matrix_bf16},
-                {HAL_TYPE_F32, HAL_GEMM_FAST, hal_peak_matrix, &peaks->matrix_f32}};
+                {HAL_TYPE_F32, HAL_GEMM_FAST, hal_peak_matrix, &peaks->matrix_f32},
+                {HAL_TYPE_F64, HAL_GEMM_STRICT, hal_peak_matrix, &peaks->matrix_f64}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         hal_peak_kernel kernel;
         const hal_status made = rows[i].make(m->device, rows[i].type, &kernel);

@@ -41,25 +41,26 @@ static void profile_after(const hal_event *event, hal_status status)
 {
     hal_device *device = event->device;
     hal_device_peaks peaks;
-    char rates[256], name[160];
+    char rates[288], name[160];
     if (event->kind != HAL_EVENT_OPEN || status != HAL_OK || !hal_peaks_find(device, &peaks)) {
         return;
     }
     snprintf(name, sizeof name, "%s:%u", device->plugin->name, device->index);
     snprintf(rates, sizeof rates,
-             "multiply-adds of f32 %s, f64 %s; matrix units of f16 %s, bf16 %s, f32 %s TFLOP/s; "
-             "a launch %s us, a wait %s us",
+             "multiply-adds of f32 %s, f64 %s; matrix units of f16 %s, bf16 %s, f32 %s, "
+             "f64 %s TFLOP/s; a launch %s us, a wait %s us",
              HAL_NUMBER(peaks.add_f32 / 1e12, 2), HAL_NUMBER(peaks.add_f64 / 1e12, 2),
              HAL_NUMBER(peaks.matrix_f16 / 1e12, 2), HAL_NUMBER(peaks.matrix_bf16 / 1e12, 2),
-             HAL_NUMBER(peaks.matrix_f32 / 1e12, 2), HAL_NUMBER(peaks.launch_ns / 1e3, 2),
-             HAL_NUMBER(peaks.wait_ns / 1e3, 2));
+             HAL_NUMBER(peaks.matrix_f32 / 1e12, 2), HAL_NUMBER(peaks.matrix_f64 / 1e12, 2),
+             HAL_NUMBER(peaks.launch_ns / 1e3, 2), HAL_NUMBER(peaks.wait_ns / 1e3, 2));
     hal_trace_instant(hal_trace_thread(), "peaks", name, rates,
                       "\"device\":%" PRIu32 ",\"copy\":%s,\"add f32\":%s,\"add f64\":%s"
-                      ",\"matrix f16\":%s,\"matrix bf16\":%s,\"matrix f32\":%s",
+                      ",\"matrix f16\":%s,\"matrix bf16\":%s,\"matrix f32\":%s"
+                      ",\"matrix f64\":%s",
                       hal_trace_device_group(device), HAL_NUMBER(peaks.copy / 1e9, 1),
                       HAL_NUMBER(peaks.add_f32 / 1e9, 1), HAL_NUMBER(peaks.add_f64 / 1e9, 1),
                       HAL_NUMBER(peaks.matrix_f16 / 1e9, 1), HAL_NUMBER(peaks.matrix_bf16 / 1e9, 1),
-                      HAL_NUMBER(peaks.matrix_f32 / 1e9, 1));
+                      HAL_NUMBER(peaks.matrix_f32 / 1e9, 1), HAL_NUMBER(peaks.matrix_f64 / 1e9, 1));
 }
 
 const hal_layer hal_layer_profile = {
@@ -135,10 +136,11 @@ void hal_profile_object_retired(hal_object_kind kind, const void *object)
  * units, as F32 without them. */
 static const char *unit_of(hal_type type, bool on_matrix_units)
 {
-    if (!on_matrix_units || type == HAL_TYPE_F64) {
+    if (!on_matrix_units) {
         return type == HAL_TYPE_F64 ? "add f64" : "add f32";
     }
-    return type == HAL_TYPE_F32   ? "matrix f32"
+    return type == HAL_TYPE_F64   ? "matrix f64"
+           : type == HAL_TYPE_F32 ? "matrix f32"
            : type == HAL_TYPE_F16 ? "matrix f16"
                                   : "matrix bf16";
 }
@@ -146,7 +148,8 @@ static const char *unit_of(hal_type type, bool on_matrix_units)
 void hal_profile_gemm_created(const hal_kernel *kernel, const hal_gemm_description *description)
 {
     const hal_gemm_description *d = description;
-    const bool is_strict = d->type_a == HAL_TYPE_F32 && d->precision == HAL_GEMM_STRICT;
+    const bool is_strict =
+        d->type_a == HAL_TYPE_F64 || (d->type_a == HAL_TYPE_F32 && d->precision == HAL_GEMM_STRICT);
     const double count = (double)d->m * (double)d->n * (double)d->k;
     const uint32_t products = d->type_offsets == HAL_TYPE_NONE && d->batch > 1 ? d->batch : 1;
     hal_trace_kernel_operations(kernel, 2 * count * products, unit_of(d->type_a, !is_strict));

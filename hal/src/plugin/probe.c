@@ -27,7 +27,7 @@
 #define OUTPUT_BYTES 8192u
 
 /* The verdict's key in the compile cache. The second word changes with the kernels of hal-probe. */
-static const uint64_t verdict_key[2] = {UINT64_C(0x4c41482d50524f42), 2};
+static const uint64_t verdict_key[2] = {UINT64_C(0x4c41482d50524f42), 3};
 
 /* What is probed: bits of a field of the device's record, which are cleared if they are wrong; or
  * types, whose bits of wrong_constants are set. The names are those of hal-probe. */
@@ -51,6 +51,7 @@ static const feature features[] = {
     FEATURE("matrix_f16", matrix_types, HAL_TYPE_BIT(HAL_TYPE_F16)),
     FEATURE("matrix_bf16", matrix_types, HAL_TYPE_BIT(HAL_TYPE_BF16)),
     FEATURE("matrix_f32", matrix_types, HAL_TYPE_BIT(HAL_TYPE_F32)),
+    FEATURE("matrix_f64", matrix_types, HAL_TYPE_BIT(HAL_TYPE_F64)),
     FEATURE("atomic_64", features, HAL_FEATURE_ATOMIC_64),
     FEATURE("storage_f16", storage_types, HAL_TYPE_BIT(HAL_TYPE_F16)),
     FEATURE("timestamps", features, HAL_FEATURE_TIMESTAMPS),

@@ -88,7 +88,9 @@ static bool implicit_pays(const ops_convolution_form *f, const ops_context *cont
     const double size = hal_type_size(type);
     const bool by_units = f->precision != HAL_GEMM_STRICT && size < 8;
     const double *step = by_units ? tuning->implicit_units_ns : tuning->implicit_ns;
-    const double wide = by_units ? size / 2 : size < 8 ? 1 : 2;
+    /* Matrix units multiply F64 as fast as F32 is multiplied without them. */
+    const bool is_slow = size == 8 && !(context->info->matrix_types & HAL_TYPE_BIT(type));
+    const double wide = by_units ? size / 2 : is_slow ? 2 : 1;
     int64_t m, n, k;
     product_lengths(f, is_gradient, &m, &n, &k);
     const double products = wide * (double)f->groups * (double)m * (double)n * (double)k;

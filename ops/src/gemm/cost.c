@@ -32,8 +32,9 @@ static double access_time(const ops_gemm_tiles *t, int k_contiguous, uint32_t wi
 static double units_access_time(const ops_gemm_shape *s)
 {
     const ops_gemm_cost_tuning *cost = &s->tuning->cost;
-    const bool is_f32 = s->type == HAL_TYPE_F32;
-    const double b_across = is_f32 || s->access < 16 ? 0.5 : 0.1, a_across = is_f32 ? 0.2 : 0.1;
+    const bool is_f32 = s->type == HAL_TYPE_F32, is_f64 = s->type == HAL_TYPE_F64;
+    const double b_across = is_f64 ? 0 : is_f32 || s->access < 16 ? 0.5 : 0.1;
+    const double a_across = is_f64 ? 0 : is_f32 ? 0.2 : 0.1;
     const double layout =
         1 + (s->b_k_contiguous ? 0 : b_across) + (s->a_k_contiguous ? 0 : a_across);
     return layout * (s->access == hal_type_size(s->type) ? cost->units_single : 1);

@@ -15,7 +15,7 @@ int ops_gemm_exchanges_sums(const ops_gemm_kernel_key *key, uint32_t bytes)
     const ops_gemm_tiles *t = &key->tiles;
     const uint32_t warp_n = (uint32_t)t->lanes_n * t->thread_n;
     const uint32_t words = (uint32_t)t->block_m * (t->block_n / warp_n) * exchange_pitch(t);
-    return key->width_c == 1 && 4 * words <= bytes;
+    return key->width_c == 1 && hal_type_size(key->accumulator) * words <= bytes;
 }
 
 /* Writes the sums of this work-item, which the ring no longer needs room for. */
@@ -34,7 +34,7 @@ static void write_sums(const ops_gemm_exchange *p, hal_ir_value begin)
     for (uint32_t i = 0; i < e->a.thread; i++) {
         for (uint32_t j = 0; j < e->c.thread; j++) {
             hal_ir_value sum = e->present[i * e->c.thread + j];
-            sum = p->type == HAL_TYPE_F32 ? sum : hal_ir_bitcast(b, HAL_TYPE_U32, sum);
+            sum = p->type == HAL_TYPE_U32 ? hal_ir_bitcast(b, HAL_TYPE_U32, sum) : sum;
             const uint32_t offset =
                 ops_gemm_line_offset(&e->a, i) * pitch + ops_gemm_line_offset(&e->c, j);
             hal_ir_store_wide(b, p->shared, own, (int32_t)offset, HAL_IR_NONE, sum);
@@ -76,6 +76,6 @@ void ops_gemm_store_exchanged(const ops_gemm_exchange *p)
         hal_ir_value sum =
             hal_ir_load_wide(b, p->shared, begin, (int32_t)(down * pitch + across), 1, HAL_IR_NONE);
         ops_gemm_store_element(
-            e, &element, p->type == HAL_TYPE_F32 ? sum : hal_ir_bitcast(b, HAL_TYPE_F32, sum));
+            e, &element, p->type == HAL_TYPE_U32 ? hal_ir_bitcast(b, HAL_TYPE_F32, sum) : sum);
     }
 }

@@ -5,8 +5,9 @@
  *
  * Rows and columns of the lanes are those of gemm/kernel.c, so that results are stored as in other
  * kernels; where a lane would store element by element, sums go through shared memory first. A lane
- * has neighbouring columns: where B is stored by rows, one read of 4 columns serves 4 tiles of
- * columns. Where an A of halves is stored by columns, a lane has neighbouring rows.
+ * has neighbouring columns: where a B of F32 or halves is stored by rows, one read of 4 columns
+ * serves 4 tiles of columns. Where an A of halves is stored by columns, a lane has neighbouring
+ * rows.
  *
  * Lines of halves that are no multiples of words are read by elements, through registers. Accesses
  * beyond the last line read that one again, as their results are not stored; beyond k they are 0.
@@ -22,7 +23,8 @@
 #define MAX_ACCESSES 32u
 #define MAX_TILES 16u /* of 16 rows or 8 columns, of a warp */
 
-/* The copies and reads of A or B. A tile has `far` rows of `near` contiguous words. */
+/* The copies and reads of A or B. A tile has `far` rows of `near` contiguous words: of 4 bytes,
+ * with F64 of 8. */
 typedef struct stream {
     ops_gemm_side *side;
     uint32_t pack; /* elements of a word */
@@ -60,10 +62,17 @@ typedef struct pipeline {
     hal_ir_value fresh[OPS_GEMM_MAX_SUMS];
 } pipeline;
 
-/* Padding that keeps a warp's reads in different banks of shared memory. */
-static uint32_t pitch_of(uint32_t near, uint32_t pack, int k_contiguous)
+/* Elements of a word. */
+static uint32_t pack_of(hal_type type)
 {
-    return near + (k_contiguous || pack == 2 ? 4u : 8u);
+    return hal_type_size(type) == 2 ? 2 : 1;
+}
+
+/* Padding that keeps a warp's reads in different banks of shared memory; those of F64 are of half a
+ * warp, in half as many banks. */
+static uint32_t pitch_of(uint32_t near, hal_type type, int k_contiguous)
+{
+    return near + (k_contiguous || type != HAL_TYPE_F32 ? 4u : 8u);
 }
 
 /* The line of an access, at most the last one where it may lie beyond. `lines` are read at once. */
@@ -167,12 +176,12 @@ static void open_stream(pipeline *p, stream *s, ops_gemm_side *side, const ops_g
     ops_gemm_emitter *e = p->e;
     const uint32_t depth = e->tiles->block_k;
     s->side = side;
-    s->pack = 4 / hal_type_size(e->key->type_ab);
+    s->pack = pack_of(e->key->type_ab);
     s->by_halves = o->width < s->pack;
     s->words = s->by_halves ? 1 : o->width / s->pack;
     s->far = o->k_contiguous ? side->block : depth;
     s->near = (o->k_contiguous ? depth : side->block) / s->pack;
-    s->pitch = pitch_of(s->near, s->pack, o->k_contiguous);
+    s->pitch = pitch_of(s->near, e->key->type_ab, o->k_contiguous);
     s->begin = begin;
     s->count = s->far * s->near / s->words / p->items;
     place_copies(p, s);
@@ -197,7 +206,7 @@ static void place_reads(pipeline *p)
         column = hal_ir_add(b, column, p->g);
         p->b.first = hal_ir_add(b, ops_gemm_times(e, column, p->b.pitch), p->t);
     } else {
-        column = hal_ir_add(b, column, ops_gemm_times(e, p->g, 4));
+        column = hal_ir_add(b, column, ops_gemm_times(e, p->g, e->c.strip / 2));
         hal_ir_value row = ops_gemm_times(e, p->t, p->b.pack);
         p->b.first = hal_ir_add(b, ops_gemm_times(e, row, p->b.pitch),
                                 ops_gemm_quotient(e, column, p->b.pack));
@@ -249,13 +258,13 @@ static void place_tile(pipeline *p, hal_ir_value k, hal_ir_value stage)
 }
 
 /* Splits an F32 word into the rounded part that the unit uses (it ignores lower bits) and the
- * remainder; halves are used as they are. Rounding a NaN would carry into its sign; with three
+ * remainder; others are used as they are. Rounding a NaN would carry into its sign; with three
  * terms the remainder is NaN. */
 static void split_word(pipeline *p, hal_ir_value bits, hal_ir_value *big, hal_ir_value *small)
 {
     hal_ir_builder *b = p->e->b;
     *big = *small = bits;
-    if (p->type == HAL_TYPE_U32) {
+    if (p->type != HAL_TYPE_F32) {
         return;
     }
     hal_ir_value x = hal_ir_bitcast(b, HAL_TYPE_F32, bits);
@@ -408,7 +417,7 @@ static hal_ir_value read_word(pipeline *p, hal_ir_value place, uint32_t offset)
 {
     hal_ir_builder *b = p->e->b;
     hal_ir_value read = hal_ir_load_wide(b, p->shared, place, (int32_t)offset, 1, HAL_IR_NONE);
-    return p->type == HAL_TYPE_U32 ? read : hal_ir_bitcast(b, HAL_TYPE_U32, read);
+    return p->type == HAL_TYPE_F32 ? hal_ir_bitcast(b, HAL_TYPE_U32, read) : read;
 }
 
 /* Words along k of two lines from the words across k of two rows. */
@@ -499,13 +508,15 @@ static void read_b(pipeline *p, hal_ir_value place, uint32_t step, uint32_t now)
         read_b_pairs(p, place, step, now);
         return;
     }
-    if (!p->e->key->b.k_contiguous) {
+    if (!p->e->key->b.k_contiguous && p->type == HAL_TYPE_F32) {
         read_b_columns(p, place, step, now);
         return;
     }
     for (uint32_t j = 0; j < p->columns; j++) {
         for (uint32_t n = 0; n < 2; n++) {
-            const uint32_t offset = 8 * j * p->b.pitch + step * WORDS + 4 * n;
+            const uint32_t column = 8 * j, along = step * WORDS + 4 * n;
+            const uint32_t offset = p->e->key->b.k_contiguous ? column * p->b.pitch + along
+                                                              : along * p->b.pitch + column;
             p->words_b[now][j][n] = read_word(p, place, p->b.begin + offset);
         }
     }
@@ -557,10 +568,10 @@ static void split_words(pipeline *p, uint32_t now)
 /* Indices of the work-item's sums in a 16 x 8 tile: two columns of two rows. */
 static void tile_sums(const pipeline *p, uint32_t row, uint32_t column, uint32_t sums[4])
 {
-    const int k_contiguous = p->e->key->b.k_contiguous;
-    const uint32_t first = k_contiguous ? 2 * column : column / 4 * 8 + column % 4;
+    const uint32_t each = p->e->c.strip / 2; /* tiles of columns that lie in one another */
+    const uint32_t first = column / each * p->e->c.strip + column % each;
     for (uint32_t i = 0; i < 4; i++) {
-        sums[i] = (2 * row + i / 2) * p->e->c.thread + first + i % 2 * (k_contiguous ? 1 : 4);
+        sums[i] = (2 * row + i / 2) * p->e->c.thread + first + i % 2 * each;
     }
 }
 
@@ -602,7 +613,7 @@ static void multiply_step(pipeline *p, uint32_t now)
 static void begin_sums(pipeline *p)
 {
     ops_gemm_emitter *e = p->e;
-    hal_ir_value zero = hal_ir_f32(e->b, 0);
+    hal_ir_value zero = hal_ir_number(e->b, e->key->accumulator, 0);
     for (uint32_t i = 0; i < e->a.thread * e->c.thread; i++) {
         p->fresh[i] = e->tiles->flush ? zero : e->present[i];
     }
@@ -711,28 +722,29 @@ static void multiply_tiles_in_registers(pipeline *p)
 uint32_t ops_gemm_matrix_bytes(const ops_gemm_kernel_key *key)
 {
     const ops_gemm_tiles *t = &key->tiles;
-    const uint32_t pack = 4 / hal_type_size(key->type_ab), depth = t->block_k;
+    const uint32_t pack = pack_of(key->type_ab), depth = t->block_k;
     uint32_t words = 0;
     for (int i = 0; i < 2; i++) {
         const int k_contiguous = i ? key->b.k_contiguous : key->a.k_contiguous;
         const uint32_t lines = i ? t->block_n : t->block_m;
         const uint32_t far = k_contiguous ? lines : depth,
                        near = (k_contiguous ? depth : lines) / pack;
-        words += far * pitch_of(near, pack, k_contiguous);
+        words += far * pitch_of(near, key->type_ab, k_contiguous);
     }
-    return 4 * t->stages * words;
+    return pack * hal_type_size(key->type_ab) * t->stages * words;
 }
 
 void ops_gemm_emit_matrix(ops_gemm_emitter *e)
 {
     const ops_gemm_tiles *t = e->tiles;
-    const uint32_t pack = 4 / hal_type_size(e->key->type_ab);
+    const uint32_t pack = pack_of(e->key->type_ab);
     pipeline p = {.e = e, .steps = t->block_k / (WORDS * pack)};
     p.items = (uint32_t)(t->block_m / t->thread_m) * (t->block_n / t->thread_n);
     p.rows = t->thread_m / 2u;
     p.columns = t->thread_n / 2u;
-    p.type = pack == 1 ? HAL_TYPE_F32 : HAL_TYPE_U32;
-    p.shared = hal_ir_shared(e->b, "tiles", p.type, ops_gemm_matrix_bytes(e->key) / 4);
+    p.type = pack == 1 ? e->key->type_ab : (hal_type)HAL_TYPE_U32;
+    p.shared =
+        hal_ir_shared(e->b, "tiles", p.type, ops_gemm_matrix_bytes(e->key) / hal_type_size(p.type));
     hal_ir_value lane = ops_gemm_rest(e, e->item, HAL_IR_MATRIX_LANES);
     p.g = ops_gemm_quotient(e, lane, 4);
     p.t = ops_gemm_rest(e, lane, 4);

@@ -134,9 +134,13 @@ static ops_gemm_tiles complete_intra_group_tiles(const hal_device_info *info,
     return t;
 }
 
-static const ops_gemm_tile_table *unit_tiles(const ops_gemm_tuning *tuning, bool is_f32,
+static const ops_gemm_tile_table *unit_tiles(const ops_gemm_tuning *tuning, hal_type type,
                                              bool by_registers, uint32_t access)
 {
+    const bool is_f32 = type == HAL_TYPE_F32;
+    if (type == HAL_TYPE_F64) {
+        return by_registers ? &tuning->register_units_f64 : &tuning->units_f64;
+    }
     if (!is_f32 && access < 16) {
         return &tuning->narrow_units_half;
     }
@@ -163,7 +167,7 @@ static const ops_gemm_tile *precise_unit_tiles(const hal_device_info *info,
     const hal_type type = shape->type;
     const bool is_f32 = type == HAL_TYPE_F32;
     const bool by_registers = !units_copy(info);
-    const ops_gemm_tile_table *all = unit_tiles(shape->tuning, is_f32, by_registers, access);
+    const ops_gemm_tile_table *all = unit_tiles(shape->tuning, type, by_registers, access);
     const ops_gemm_tile *table = all->rows;
     *count = all->count;
     if (is_f32 && by_registers && precision == HAL_GEMM_ACCURATE) {
@@ -185,6 +189,11 @@ static void complete_matrix_tiles(const hal_device_info *info, uint32_t precisio
 {
     const bool is_f32 = type == HAL_TYPE_F32;
     const bool by_registers = !units_copy(info);
+    if (type == HAL_TYPE_F64) { /* each step is an FMA, in every class */
+        tiles->matrix = 1;
+        tiles->strip_n = 2;
+        return;
+    }
     tiles->matrix = is_f32 && precision == HAL_GEMM_ACCURATE ? 3 : 1;
     tiles->flush = precision == HAL_GEMM_ACCURATE;
     if (tiles->flush && !is_f32 && access < 16) {
@@ -201,8 +210,11 @@ static void complete_matrix_tiles(const hal_device_info *info, uint32_t precisio
 bool ops_gemm_units_multiply(const hal_device_info *info, const ops_gemm_tuning *tuning,
                              uint32_t precision, int64_t m, int64_t n, int64_t k, hal_type type)
 {
-    const int64_t least = type == HAL_TYPE_F32 ? tuning->units_least_f32 : tuning->units_least_half;
-    return precision != HAL_GEMM_STRICT && (info->matrix_types & HAL_TYPE_BIT(type)) &&
+    const int64_t least = type == HAL_TYPE_F64   ? tuning->units_least_f64
+                          : type == HAL_TYPE_F32 ? tuning->units_least_f32
+                                                 : tuning->units_least_half;
+    return (precision != HAL_GEMM_STRICT || type == HAL_TYPE_F64) &&
+           (info->matrix_types & HAL_TYPE_BIT(type)) &&
            info->subgroup_width == HAL_IR_MATRIX_LANES && m >= least && n >= least && k >= 32;
 }
 
@@ -338,7 +350,7 @@ static bool intra_group_candidate(const hal_device_info *info, const ops_gemm_sh
 static bool fit_stages(const hal_device_info *info, const ops_gemm_shape *shape,
                        ops_gemm_tiles *tiles)
 {
-    const uint32_t least = 64 / hal_type_size(shape->type);
+    const uint32_t least = hal_type_size(shape->type) == 2 ? 32 : 16;
     ops_gemm_kernel_key key = {.tiles = *tiles,
                                .type_ab = shape->type,
                                .a.k_contiguous = shape->a_k_contiguous,

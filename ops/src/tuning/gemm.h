@@ -103,11 +103,12 @@ typedef struct ops_gemm_tuning {
     uint32_t split_depth;   /* steps of k of each part of a product; 0: by estimated time */
 
     /* Tiles of GPUs; where several tables serve, the first rows may be too wide. */
-    ops_gemm_tile_table staged, units_half, units_f32, narrow_units_half, register_units_half,
-        register_units_f32;
-    int64_t units_least_f32, units_least_half; /* rows and columns that matrix units multiply */
-    uint16_t max_split_block;                  /* lines of a block of intra-group split-K */
-    uint16_t max_items;                        /* work-items of a group without staging */
+    ops_gemm_tile_table staged, units_half, units_f32, units_f64, narrow_units_half,
+        register_units_half, register_units_f32, register_units_f64;
+    /* Rows and columns that matrix units multiply. */
+    int64_t units_least_f32, units_least_f64, units_least_half;
+    uint16_t max_split_block; /* lines of a block of intra-group split-K */
+    uint16_t max_items;       /* work-items of a group without staging */
     uint16_t max_values; /* elements in flight in registers; where the device tells its registers */
     uint16_t sums_share, values_share; /* sums may take one of that many, values one of that many */
     uint16_t outer_max_k; /* steps of k of products that may write more than they read again */

@@ -50,6 +50,15 @@ static const ops_gemm_tile units_f32[] = {
     MATRIX_UNITS(128,  64, 32, 8,  8, 4,     2,     2,  8.3, 12, 1500, 3100),
     MATRIX_UNITS( 64,  64, 32, 4,  8, 4,     2,     2,  4.2, 11, 1400, 3000),
 };
+/* F64: warps of 64 x 32, since a sum has two registers. Rates are estimated: the units' 128
+ * multiply-adds a clock, less what cuBLAS lacks of it. */
+static const ops_gemm_tile units_f64[] = {
+    MATRIX_UNITS(128, 128, 32, 8,  8, 3,     1,     1, 84.0, 84, 3400, 4400),
+    MATRIX_UNITS(128, 128, 16, 8,  8, 4,     1,     1, 86.0, 86, 3000, 4000),
+    MATRIX_UNITS(128,  64, 16, 8,  8, 3,     2,     2, 43.0, 60, 1600, 2200),
+    MATRIX_UNITS( 64,  64, 16, 4,  8, 3,     3,     3, 21.5, 30, 1000, 1400),
+    MATRIX_UNITS( 32,  64, 16, 2,  8, 4,     3,     3, 11.5, 20,  800, 1000),
+};
 
 /* Halves whose lines are no multiples of 16 bytes pass through registers too, in deeper stages than
  * below: a line of the first-level cache is read at once. */
@@ -71,6 +80,12 @@ static const ops_gemm_tile register_units_f32[] = {
     MATRIX_UNITS(128,  64, 16, 8, 16, 2,     2,     2, 17.5, 24, 1600, 3200),
     MATRIX_UNITS( 64,  64, 32, 4,  8, 2,     2,     2,  8.8, 18, 1300, 2500),
 };
+static const ops_gemm_tile register_units_f64[] = {
+    MATRIX_UNITS(128, 128,  8, 8,  8, 2,     1,     1, 90.0, 90, 3000, 4000),
+    MATRIX_UNITS(128,  64,  8, 8,  8, 2,     2,     2, 45.0, 70, 1600, 2200),
+    MATRIX_UNITS( 64,  64,  8, 4,  8, 2,     3,     3, 23.0, 35, 1000, 1400),
+    MATRIX_UNITS( 64,  64, 16, 4,  8, 2,     2,     2, 23.0, 35, 1000, 1400),
+};
 /* clang-format on */
 
 #define TABLE(name) {.rows = name, .count = sizeof(name) / sizeof *(name)}
@@ -78,12 +93,13 @@ static const ops_gemm_tile register_units_f32[] = {
 /* clang-format off */
 #define OPS_GEMM_PORTABLE_TUNING                                                                  \
     .staged = TABLE(staged), .units_half = TABLE(units_half), .units_f32 = TABLE(units_f32),      \
+    .units_f64 = TABLE(units_f64), .register_units_f64 = TABLE(register_units_f64),               \
     .narrow_units_half = TABLE(narrow_units_half),                                                \
     .register_units_half = TABLE(register_units_half),                                            \
     .register_units_f32 = TABLE(register_units_f32),                                              \
     /* The multiply-adds of halves take 2 to 4 times as long for 17 to 48 x 4096 x 4096 on an     \
      * H100, although most of a tile is not used. */                                              \
-    .units_least_f32 = 64, .units_least_half = 17,                                                \
+    .units_least_f32 = 64, .units_least_f64 = 33, .units_least_half = 17,                        \
     .max_split_block = 32, .max_items = 256, .max_values = 96,                                    \
     /* Other registers hold two sets of operands and staged vectors; Intel's compiler spills with \
      * more. */                                                                                   \

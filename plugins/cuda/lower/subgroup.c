@@ -86,6 +86,20 @@ static void lower_reduce(cuda_lowering *l, uint32_t index)
     }
 }
 
+/* F64 without the deep instruction: 4 steps of k of rows 0 to 7, of rows 8 to 15, and the same of
+ * the other 4 steps. The lane's elements are those of the deep one. */
+static void emit_shallow_matrices(cuda_lowering *l, cuda_operand first, const cuda_operand a[4],
+                                  const cuda_operand b[2], const cuda_operand c[4])
+{
+    for (uint32_t i = 0; i < 4; i++) {
+        const uint32_t at = i % 2 * 2;
+        const cuda_operand low = {first.kind, first.bits + at},
+                           high = {first.kind, first.bits + at + 1};
+        cuda_emit(l, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {$, $}, {$}, {$}, {$, $};",
+                  low, high, a[i], b[i / 2], i < 2 ? c[at] : low, i < 2 ? c[at + 1] : high);
+    }
+}
+
 /* The IR distributes tiles over lanes as the instruction does. */
 static void lower_matrix_multiply(cuda_lowering *l, uint32_t index)
 {
@@ -94,6 +108,7 @@ static void lower_matrix_multiply(cuda_lowering *l, uint32_t index)
         [HAL_TYPE_F16] = "m16n8k16.row.col.f32.f16.f16.f32",
         [HAL_TYPE_BF16] = "m16n8k16.row.col.f32.bf16.bf16.f32",
         [HAL_TYPE_F32] = "m16n8k8.row.col.f32.tf32.tf32.f32",
+        [HAL_TYPE_F64] = "m16n8k8.row.col.f64.f64.f64.f64",
     };
     cuda_operand a[4], b[2], c[4];
     for (uint32_t i = 0; i < 4; i++) {
@@ -103,6 +118,10 @@ static void lower_matrix_multiply(cuda_lowering *l, uint32_t index)
     }
     const cuda_operand first = cuda_define(l, index), second = {first.kind, first.bits + 1},
                        third = {first.kind, first.bits + 2}, fourth = {first.kind, first.bits + 3};
+    if (r->aux == HAL_TYPE_F64 && !(l->features & CUDA_FEATURE_DEEP_MATRIX_F64)) {
+        emit_shallow_matrices(l, first, a, b, c);
+        return;
+    }
     cuda_emit(l, "mma.sync.aligned.$ {$, $, $, $}, {$, $, $, $}, {$, $}, {$, $, $, $};",
               cuda_text(shapes[r->aux]), first, second, third, fourth, a[0], a[1], a[2], a[3], b[0],
               b[1], c[0], c[1], c[2], c[3]);

@@ -338,8 +338,7 @@ static int begin(void **state)
     info->features = HAL_FEATURE_ASYNC_COPY | HAL_FEATURE_ATOMIC_64;
     info->math_f32 = info->math_f64 = UINT32_MAX;
     info->storage_types = HAL_STORAGE_TYPES;
-    info->matrix_types =
-        HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32);
+    info->matrix_types = HAL_TYPES_MATRIX;
     info->max_vector_bytes = 64;
     cases.seed = 1;
     case_list_fill(&cases);

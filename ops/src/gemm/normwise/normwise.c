@@ -29,8 +29,11 @@ static double cost_in_operations(const hal_device_info *info, const ops_normwise
     const ops_normwise_tuning *tuning = &ops_tuning_select(info)->gemm.normwise;
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k;
     const bool has_units = (info->matrix_types & HAL_TYPE_BIT(s->type)) != 0;
-    const double per_byte = has_units ? tuning->units_ops_per_byte : tuning->ops_per_byte;
-    const double per_element = per_byte * 4; /* half the operations, twice the bytes in F64 */
+    const bool is_f64 = s->type == HAL_TYPE_F64;
+    const double per_byte =
+        has_units && !is_f64 ? tuning->units_ops_per_byte : tuning->ops_per_byte;
+    /* F64 has half the operations and twice the bytes; on its units as many operations as F32. */
+    const double per_element = per_byte * (has_units && is_f64 ? 8 : 4);
     const bool b_is_prepared = levels && s->b_levels == levels;
     const double elements = m * k + m * n + (b_is_prepared ? 0 : k * n);
     const bool is_peeled = levels && ((s->m | s->n | s->k) & ((1 << levels) - 1));

@@ -91,7 +91,10 @@ static const char everything[] = "kernel everything\n"
                                  "  %44 = pack u32x4 %13, %21, %13, %21\n"
                                  "  %45 = pack u32x2 %13, %21\n"
                                  "  %46 = pack f32x4 %11, %15, %11, %15\n"
-                                 "  %47 = matrix_multiply bf16 f32x4 %44, %45, %46\n";
+                                 "  %47 = matrix_multiply bf16 f32x4 %44, %45, %46\n"
+                                 "  %48 = pack f64x4 %1, %12, %1, %12\n"
+                                 "  %49 = pack f64x2 %12, %12\n"
+                                 "  %50 = matrix_multiply f64 f64x4 %48, %49, %48\n";
 
 TEST(every_kind_of_record_prints_as_it_was_written)
 {

@@ -294,9 +294,11 @@ TEST(fields_of_the_rarer_opcodes_are_checked)
     BROKEN_OTHER("sets: expected 0 or more, got -1", ASYNC_WAIT, r->imm = -1);
     BROKEN_OTHER("reduction: expected less than 3, got 3", SUBGROUP_REDUCE, r->aux = 3);
     BROKEN_OTHER("mask: expected 0 to 127, got 128", SHUFFLE_XOR, r->imm = 128);
-    BROKEN_OTHER("type: expected f16, bf16 or f32, got i8", MATRIX_MULTIPLY,
+    BROKEN_OTHER("type: expected f16, bf16, f32 or f64, got i8", MATRIX_MULTIPLY,
                  r->aux = HAL_TYPE_I8);
     BROKEN_OTHER("storage type: expected less than", MATRIX_MULTIPLY, r->aux = 99);
+    BROKEN_OTHER("operand a: expected f64 of width 4, got u32 of width 4", MATRIX_MULTIPLY,
+                 (r->aux = HAL_TYPE_F64, r->type = HAL_TYPE_F64));
     BROKEN_OTHER("operand a: expected u32 of width 4, got u32 of width 2", MATRIX_MULTIPLY,
                  r->a = r->b);
     BROKEN_OTHER("operand b: expected u32 of width 2, got u32 of width 4", MATRIX_MULTIPLY,

@@ -15,8 +15,7 @@ static int open_units(uint32_t features, uint32_t shared_bytes)
     info->shared_bytes = 227 << 10;
     info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
     info->features |= HAL_FEATURE_ASYNC_COPY;
-    info->matrix_types =
-        HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32);
+    info->matrix_types = HAL_TYPES_MATRIX;
     mock->problem[0] = 0;
     if (hal_device_open("mock:0", &test_device) || hal_queue_create(test_device, &test_queue) ||
         ops_context_create(test_queue, &test_context)) {
@@ -29,7 +28,7 @@ static int open_units(uint32_t features, uint32_t shared_bytes)
     planned.features = (planned.features & ~HAL_FEATURE_ASYNC_COPY) | features;
     test_set_device(test_context, &planned);
     ops_gemm_tuning *tuning = &test_tune(test_context)->gemm;
-    tuning->units_least_f32 = tuning->units_least_half = 1;
+    tuning->units_least_f32 = tuning->units_least_f64 = tuning->units_least_half = 1;
     tuning->staged.count = 0; /* no others for products as small as these */
     return 0;
 }
@@ -53,16 +52,19 @@ static void units_are_clean(void)
 
 static void units_agree(void **state)
 {
-    static const hal_type types[] = {HAL_TYPE_BF16, HAL_TYPE_F16, HAL_TYPE_F32};
+    static const hal_type types[] = {HAL_TYPE_BF16, HAL_TYPE_F16, HAL_TYPE_F32, HAL_TYPE_F64};
     state_of_numbers = 7;
     check_device = units_are_clean;
-    for (int i = 0; i < 18; i++) {
+    for (int i = 0; i < 24; i++) {
+        const int turn = i / 4;
         trial t;
         draw(&t, true);
-        t.type = types[i % 3];
-        t.precision = t.type == HAL_TYPE_F32 && i % 2 ? HAL_GEMM_FAST : HAL_GEMM_ACCURATE;
+        t.type = types[i % 4];
+        t.precision = t.type == HAL_TYPE_F64               ? HAL_GEMM_STRICT
+                      : t.type == HAL_TYPE_F32 && turn % 2 ? HAL_GEMM_FAST
+                                                           : HAL_GEMM_ACCURATE;
         ops_context_set_kernels(test_context, OPS_KERNELS_SPECIAL);
-        check_way(&t, (convolution_kind)(i / 3 % KIND_COUNT), OPS_CONVOLUTION_IMPLICIT);
+        check_way(&t, (convolution_kind)(turn % KIND_COUNT), OPS_CONVOLUTION_IMPLICIT);
     }
 }
 

@@ -27,8 +27,7 @@ static int open_device(void **state, uint32_t units, uint32_t features, uint32_t
     info->shared_bytes = 227 << 10;
     info->exactness = HAL_EXACT_FMA | HAL_EXACT_DIVIDE | HAL_EXACT_SQRT | HAL_EXACT_DENORMALS;
     info->features |= HAL_FEATURE_ASYNC_COPY;
-    info->matrix_types =
-        HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32);
+    info->matrix_types = HAL_TYPES_MATRIX;
     mock->problem[0] = 0;
     if (hal_device_open("mock:0", &test_device) || hal_queue_create(test_device, &test_queue) ||
         ops_context_create(test_queue, &test_context)) {
@@ -125,13 +124,33 @@ static const char *unit_config(const ops_gemm_options *options, const ops_tensor
     return found[turn++ % count];
 }
 
-/* The largest error, relative to the sum of the products' sizes, in units of 2^-24; everything
- * outside of C has to be as it was. */
+static hal_type type_of_sums(hal_type type)
+{
+    return type == HAL_TYPE_F64 ? HAL_TYPE_F64 : HAL_TYPE_F32;
+}
+
+/* C from the device, to be freed. */
+static double *take(const box *c)
+{
+    const uint32_t size = hal_type_size(c->t.type);
+    double *numbers = malloc((size_t)c->count * sizeof *numbers);
+    float *single = malloc((size_t)c->count * sizeof *single);
+    ok(hal_queue_read(test_queue, c->t.buffer, 0, (uint64_t)c->count * size,
+                      size == 8 ? (void *)numbers : (void *)single));
+    for (int64_t i = 0; i < c->count && size == 4; i++) {
+        numbers[i] = (double)single[i];
+    }
+    free(single);
+    return numbers;
+}
+
+/* The largest error, relative to the sum of the products' sizes, in units of the roundoff of sums;
+ * everything outside of C has to be as it was. */
 static double worst_error(const trial *t)
 {
     box a = make(t->type, t->batch, t->m, t->k + beyond_k, t->turned_a),
         b = make(t->type, t->batch, t->k + beyond_k, t->n, t->turned_b),
-        c = make(HAL_TYPE_F32, t->batch, t->m, t->n, 0);
+        c = make(type_of_sums(t->type), t->batch, t->m, t->n, 0);
     a.t.shape[a.t.rank - 1] = b.t.shape[b.t.rank - 2] = t->k;
     a.t.offset += start;
     b.t.offset += start;
@@ -159,13 +178,13 @@ static double worst_error(const trial *t)
     if (mock->problem[0]) {
         fail_msg("%s", mock->problem);
     }
-    float *got = malloc((size_t)c.count * sizeof *got);
-    ok(hal_queue_read(test_queue, c.t.buffer, 0, (uint64_t)c.count * sizeof *got, got));
+    double *got = take(&c);
+    const double units = c.t.type == HAL_TYPE_F64 ? 0x1p53 : 0x1p24;
     for (int64_t i = 0; i < c.count; i++) {
         if (sizes[i] == 0) {
-            assert_true((double)got[i] == c.host[i]);
+            assert_true(got[i] == c.host[i]);
         } else {
-            const double error = fabs((double)got[i] - want[i]) / sizes[i] * 0x1p24;
+            const double error = fabs(got[i] - want[i]) / sizes[i] * units;
             assert_true(error == error);
             worst = error > worst ? error : worst;
         }
@@ -199,6 +218,21 @@ static void test_f32(void **state)
         keeps(t, 100, 0x1p13);
         t.precision = HAL_GEMM_ACCURATE;
         keeps(t, 0, 8);
+    }
+}
+
+/* Every class is as exact as F64, in all layouts, with lines of 16 bytes and of 8. */
+static void test_f64(void **state)
+{
+    static const uint32_t classes[] = {HAL_GEMM_STRICT, HAL_GEMM_ACCURATE, HAL_GEMM_FAST};
+    for (int turned = 0; turned < 4; turned++) {
+        const int a = turned & 1, b = turned >> 1;
+        keeps((trial){HAL_TYPE_F64, classes[turned % 3], 1, 128, 64, 32, a, b, 1.0, 0.0}, 0, 16);
+        keeps((trial){HAL_TYPE_F64, HAL_GEMM_STRICT, 1, 65, 67, 35, a, b, 1.5, 0.5}, 0, 16);
+        keeps((trial){HAL_TYPE_F64, HAL_GEMM_STRICT, 2, 132, 66, 41, a, b, 1.0, 0.0}, 0, 16);
+        start = 1;
+        keeps((trial){HAL_TYPE_F64, HAL_GEMM_STRICT, 1, 64, 66, 36, a, b, 1.0, 2.0}, 0, 16);
+        start = 0;
     }
 }
 
@@ -307,27 +341,26 @@ static double worst_error_of_groups(hal_type type, uint32_t precision, int64_t k
     static const int32_t offsets[GROUPS + 1] = {3, 3, 120, 121, 255};
     const int64_t count[1] = {GROUPS + 1};
     box a = make(type, 1, ROWS, k, 0), b = make(type, GROUPS, k, N, turned_b),
-        c = make(HAL_TYPE_F32, 1, ROWS, N, 0);
+        c = make(type_of_sums(type), 1, ROWS, N, 0);
     ops_tensor at_device;
     ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
     options.precision = precision;
     options.impl = OPS_GEMM_PORTABLE;
     const int64_t mean = (ROWS + GROUPS - 1) / GROUPS;
     const ops_tensor some_a = {a.t.buffer, type, 2, a.t.offset, {mean, k}, {k, 1}};
-    const ops_tensor some_c = {c.t.buffer, HAL_TYPE_F32, 2, c.t.offset, {mean, N}, {N, 1}};
+    const ops_tensor some_c = {c.t.buffer, c.t.type, 2, c.t.offset, {mean, N}, {N, 1}};
     const ops_tensor some_b = {b.t.buffer, type,   2,
                                b.t.offset, {k, N}, {b.t.stride[1], b.t.stride[2]}};
     options.config = unit_config(&options, &some_a, &some_b, &some_c);
     ok(ops_tensor_from_host(test_context, HAL_TYPE_I32, 1, count, offsets, &at_device));
     ok(ops_gemm_grouped(test_context, &options, &a.t, &b.t, &at_device, NULL, &c.t));
-    float *got = malloc((size_t)c.count * sizeof *got);
-    ok(hal_queue_read(test_queue, c.t.buffer, 0, (uint64_t)c.count * sizeof *got, got));
+    double *got = take(&c);
     double worst = 0;
     for (int64_t i = 0; i < c.count; i++) {
         const int64_t number = i - c.t.offset, row = number / N;
         int group = GROUPS - 1;
         if (number < offsets[0] * N || row >= offsets[GROUPS]) {
-            assert_true((double)got[i] == c.host[i]);
+            assert_true(got[i] == c.host[i]);
             continue;
         }
         while (row < offsets[group]) {
@@ -339,7 +372,7 @@ static double worst_error_of_groups(hal_type type, uint32_t precision, int64_t k
             sum += term;
             size += fabs(term);
         }
-        const double error = fabs((double)got[i] - sum) / size * 0x1p24;
+        const double error = fabs(got[i] - sum) / size * (type == HAL_TYPE_F64 ? 0x1p53 : 0x1p24);
         worst = error > worst || error != error ? error : worst;
     }
     free(got);
@@ -357,6 +390,7 @@ static void test_groups(void **state)
         assert_true(worst_error_of_groups(HAL_TYPE_F32, HAL_GEMM_ACCURATE, 36, turned) <= 8);
         assert_true(worst_error_of_groups(HAL_TYPE_BF16, HAL_GEMM_FAST, 64, turned) <= 16);
         assert_true(worst_error_of_groups(HAL_TYPE_F16, HAL_GEMM_FAST, 33, turned) <= 16);
+        assert_true(worst_error_of_groups(HAL_TYPE_F64, HAL_GEMM_STRICT, 33, turned) <= 16);
     }
 }
 
@@ -367,6 +401,7 @@ static void test_long(void **state)
     keeps((trial){HAL_TYPE_F32, HAL_GEMM_FAST, 1, 64, 64, 100, 1, 1, 1.0, 0.0}, 100, 0x1p13);
     keeps((trial){HAL_TYPE_F32, HAL_GEMM_ACCURATE, 1, 64, 64, 100, 1, 0, 0.5, 2.0}, 0, 8);
     keeps((trial){HAL_TYPE_BF16, HAL_GEMM_ACCURATE, 1, 64, 72, 104, 0, 0, 1.0, 0.0}, 0, 8);
+    keeps((trial){HAL_TYPE_F64, HAL_GEMM_STRICT, 1, 64, 72, 105, 0, 0, 1.0, 0.0}, 0, 16);
     /* Parts that wide accesses fit, and a k that they do not. */
     beyond_k = 2;
     keeps((trial){HAL_TYPE_F32, HAL_GEMM_FAST, 1, 64, 64, 98, 0, 1, 1.0, 0.0}, 100, 0x1p13);
@@ -377,13 +412,18 @@ static void test_long(void **state)
 int main(void)
 {
     const struct CMUnitTest parts[] = {cmocka_unit_test(test_long), cmocka_unit_test(test_edges)};
-    const struct CMUnitTest shallow[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_halves),
+    const struct CMUnitTest shallow[] = {cmocka_unit_test(test_f32), cmocka_unit_test(test_f64),
+                                         cmocka_unit_test(test_halves),
                                          cmocka_unit_test(test_edges)};
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_f32),    cmocka_unit_test(test_halves),
-        cmocka_unit_test(test_edges),  cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_starts), cmocka_unit_test(test_choice_of_starts),
-        cmocka_unit_test(test_batch),  cmocka_unit_test(test_groups)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_f32),
+                                       cmocka_unit_test(test_f64),
+                                       cmocka_unit_test(test_halves),
+                                       cmocka_unit_test(test_edges),
+                                       cmocka_unit_test(test_lines),
+                                       cmocka_unit_test(test_starts),
+                                       cmocka_unit_test(test_choice_of_starts),
+                                       cmocka_unit_test(test_batch),
+                                       cmocka_unit_test(test_groups)};
     return cmocka_run_group_tests_name("few units", tests, open_few_units, close_context) +
            cmocka_run_group_tests_name("parts", parts, open_parts, close_context) +
            cmocka_run_group_tests_name("shallow", shallow, open_shallow, close_context) +

@@ -32,8 +32,6 @@ enum { CLASSES = sizeof classes / sizeof classes[0] };
 
 static hal_device_info as_class(const device_class *class, const hal_device_info *info)
 {
-    const uint64_t units =
-        HAL_TYPE_BIT(HAL_TYPE_F16) | HAL_TYPE_BIT(HAL_TYPE_BF16) | HAL_TYPE_BIT(HAL_TYPE_F32);
     hal_device_info as = *info;
     as.kind = class->kind;
     as.subgroup_width = class->subgroup_width;
@@ -46,7 +44,7 @@ static hal_device_info as_class(const device_class *class, const hal_device_info
     as.shared_bytes = class->shared_bytes;
     as.compute_units = class->compute_units;
     as.max_grid[0] = as.max_grid[1] = as.max_grid[2] = class->grid;
-    as.matrix_types = class->has_units ? units : 0;
+    as.matrix_types = class->has_units ? HAL_TYPES_MATRIX : 0;
     as.features &= ~(uint64_t)HAL_FEATURE_ASYNC_COPY;
     as.features |= class->copies ? HAL_FEATURE_ASYNC_COPY : 0;
     return as;

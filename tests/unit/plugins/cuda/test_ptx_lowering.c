@@ -20,10 +20,7 @@ static hal_device_info info_of(uint32_t sm)
                              .storage_types = 0x3ffe,
                              .arithmetic_types = 0x3ffe,
                              .exactness = 15,
-                             .matrix_types = sm >= 80 ? HAL_TYPE_BIT(HAL_TYPE_F16) |
-                                                            HAL_TYPE_BIT(HAL_TYPE_BF16) |
-                                                            HAL_TYPE_BIT(HAL_TYPE_F32)
-                                                      : 0,
+                             .matrix_types = sm >= 80 ? HAL_TYPES_MATRIX : 0,
                              .features = HAL_FEATURE_ATOMIC_64 | HAL_FEATURE_FAST_MATH |
                                          (sm >= 80 ? HAL_FEATURE_ASYNC_COPY : 0)};
 }
@@ -59,7 +56,7 @@ TEST(test_texts)
         uint32_t sm;
     } expected[] = {{"vectors", 75},  {"vectors", 80}, {"vectors", 90}, {"storage", 75},
                     {"storage", 80},  {"shared", 75},  {"shared", 80},  {"control", 80},
-                    {"integers", 80}, {"matrix", 80},  {"rounding", 80}};
+                    {"integers", 80}, {"matrix", 80},  {"matrix", 90},  {"rounding", 80}};
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         check(expected[i].name, expected[i].sm);
     }
