@@ -28,6 +28,30 @@ static void release_in_flight(case_run *run, const void *parameters)
     words_check(run, run->queue, y, COUNT, 13, 6, "the result");
 }
 
+/* Buffers in the place of a larger one that was released before. */
+static void parts_of_a_released(case_run *run, const void *parameters)
+{
+    enum { PARTS = 4 };
+    const uint32_t count = 400000;
+    hal_kernel *kernel = scale_kernel(run, run->device);
+    const size_t objects = run->object_count;
+    words_create(run, run->queue, PARTS * count, 1, 1);
+    case_release(run, objects);
+    hal_buffer *parts[PARTS];
+    for (uint32_t i = 0; i < PARTS; i++) {
+        parts[i] = words_create(run, run->queue, count, i, 1);
+    }
+    for (uint32_t i = 1; i < PARTS; i++) {
+        scale_dispatch(run, run->queue, kernel, parts[i - 1], parts[i], count, 3, i);
+        words_check(run, run->queue, parts[i - 1], count, i == 1 ? 0 : i == 2 ? 1 : 5,
+                    i == 1 ? 1 : i == 2 ? 3 : 9, "what was read");
+    }
+    words_check(run, run->queue, parts[PARTS - 1], count, 18, 27, "the last part");
+    case_release(run, objects);
+    hal_buffer *whole = words_create(run, run->queue, PARTS * count, 7, 2);
+    words_check(run, run->queue, whole, PARTS * count, 7, 2, "the whole");
+}
+
 /* Objects of a device hold it: its own reference may be released first. */
 static void device_first(case_run *run, const void *parameters)
 {
@@ -390,6 +414,7 @@ void cases_hal_lifetimes(case_list *list)
                  "lifetimes/process_is_left_alone(by=%s)", leak_sources[i].name);
     }
     case_add(list, release_in_flight, NULL, 0, "lifetimes/release_under_way");
+    case_add(list, parts_of_a_released, NULL, 0, "lifetimes/parts_of_a_released_buffer");
     case_add(list, device_first, NULL, 0, "lifetimes/device_released_first");
     case_add(list, memory_returned, NULL, 0, "lifetimes/memory_comes_back");
     case_add(list, reuse_in_flight, NULL, 0, "lifetimes/reuse_under_way");

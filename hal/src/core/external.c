@@ -220,6 +220,7 @@ hal_status hal_buffer_export(hal_buffer *buffer, hal_handle_kind kind, hal_memor
     hal_hook_exported(buffer);
     own.size = sizeof own;
     own.kind = kind;
+    own.offset += memory->offset;
     own.bytes = buffer->bytes;
     own.access = memory->is_read_only ? HAL_ACCESS_READ : HAL_ACCESS_READ_WRITE;
     *handle = own;

@@ -8,7 +8,7 @@
 #define MAX_SEARCHED 8 /* ranges that a search finds faster than the filters are updated */
 
 /* One of the 256 bits of a filter. */
-static uint32_t filter_bit(const struct hal_memory *memory)
+static uint32_t filter_bit(const void *memory)
 {
     return (uint32_t)(hal_mix((uintptr_t)memory) >> 56);
 }

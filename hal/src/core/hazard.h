@@ -6,15 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct hal_memory;
-
 #define HAL_HAZARD_RANGES 64    /* tracked since a barrier; more force a new barrier */
 #define HAL_HAZARD_WORDS 4      /* 64-bit words of a filter */
 #define HAL_HAZARD_CAPACITY 128 /* entries of the array */
 
-/* Bytes `begin` to `end` of a block of memory. */
+/* Bytes `begin` to `end` of memory. */
 typedef struct hal_hazard_range {
-    const struct hal_memory *memory;
+    const void *memory; /* identifies the plugin's memory, which several blocks are parts of */
     uint64_t begin;
     uint64_t end;
     uint32_t access; /* HAL_ACCESS_* */

@@ -3,33 +3,10 @@
 #ifndef HAL_SRC_CORE_POOL_H
 #define HAL_SRC_CORE_POOL_H
 
-#include "fence_set.h"
+#include "block.h"
 
 #include <hal/device.h>
 #include <hal/memory_peaks.h>
-#include <hal/plugin.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-
-/* A block of device memory. A buffer or the pool owns it. */
-typedef struct hal_memory {
-    struct hal_memory *next; /* in the pool */
-    void *description;       /* of the last buffer, for reuse by the next; freed with the block */
-    hal_plugin_memory *handle;
-    uint64_t bytes; /* size of the block; at least the requested size */
-    hal_memory_kind kind;
-    bool is_kept;      /* see hal_pool_keep; guarded by the pool's lock */
-    bool is_imported;  /* see imported.h; never in the pool */
-    bool is_read_only; /* imported with HAL_ACCESS_READ */
-    bool is_guarded;   /* a command's accesses are checked: read only, or reserved */
-    bool reused;       /* `uses` are those of an earlier owner; guarded by the lock of `uses` */
-    void *pointer;     /* host view, null until mapped; guarded by the lock of `uses` */
-    _Atomic uint64_t batch_serial; /* of the last batch that recorded a use */
-    hal_fence_set uses;
-    /* Of reserved memory, else null: HAL_ACCESS_* of each part, 0 without memory. */
-    _Atomic uint8_t *parts;
-    uint64_t part_bytes;
-} hal_memory;
 
 /* Bytes that the host copies from or to buffers by one queue, so that no two threads write one
  * counter. */

@@ -87,13 +87,13 @@ static inline hal_status hal_entry_bind(hal_entry *entry, hal_buffer *buffer, ui
     HAL_TRY(hal_buffer_use(buffer, entry->recorder, &memory));
     hal_hazard_range *range = entry->range++;
     binding->memory = memory->handle;
-    binding->offset = offset;
+    binding->offset = memory->offset + offset;
     binding->length = length;
     binding->access = access;
     binding->reserved = 0;
-    range->memory = memory;
-    range->begin = offset;
-    range->end = offset + length;
+    range->memory = memory->handle;
+    range->begin = binding->offset;
+    range->end = binding->offset + length;
     range->access = access;
     return HAL_OK;
 }

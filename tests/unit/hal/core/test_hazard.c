@@ -65,6 +65,24 @@ DEVICE_TEST(ranges_count_not_buffers)
     hal_buffer_release(a);
 }
 
+/* Buffers in the place of a larger one: their memory is known by where it is. */
+DEVICE_TEST(parts_of_memory_used_again_are_marked)
+{
+    enum { BYTES = 4 << 20 };
+    hal_buffer *whole = mock_buffer(device, BYTES);
+    hal_queue_fill(queue, (hal_range){whole, 0, HAL_WHOLE}, 1);
+    hal_buffer_release(whole);
+    hal_buffer *first = mock_buffer(device, BYTES / 2), *second = mock_buffer(device, BYTES / 2);
+    hal_queue_fill(queue, (hal_range){second, 0, HAL_WHOLE}, 2);
+    hal_queue_fill(queue, (hal_range){first, 0, HAL_WHOLE}, 3);
+    assert_ok(hal_queue_flush(queue, NULL));
+    assert_ptr_equal(mock->logged[0].bindings[0].memory, mock->logged[1].bindings[0].memory);
+    assert_int_equal(mock->logged[1].bindings[0].offset, BYTES / 2);
+    expect_marks(".|.");
+    hal_buffer_release(first);
+    hal_buffer_release(second);
+}
+
 DEVICE_TEST(memory_used_again_is_marked)
 {
     hal_buffer *a = mock_buffer(device, 1024);

@@ -58,12 +58,16 @@ TEST_WITH(peaks_are_counted_from_their_reset, reset, NULL)
     assert_int_equal(peaks_now().in_use_bytes, 12u << 20);
     assert_int_equal(peaks_now().held_bytes, 12u << 20);
     hal_buffer_release(second);
-    second = mock_buffer(device, 1u << 20);
+    second = mock_buffer(device, 1u << 20); /* a part of what was released */
+    assert_int_equal(memory_now().in_use_bytes, 9u << 20);
+    assert_int_equal(memory_now().pooled_bytes, 3u << 20);
     hal_buffer_release(second);
     hal_buffer_release(first);
     hal_device_trim(device);
-    assert_int_equal(peaks_now().in_use_bytes, 12u << 20);
-    assert_int_equal(peaks_now().held_bytes, 13u << 20);
+    first = mock_buffer(device, 14u << 20);
+    hal_buffer_release(first);
+    assert_int_equal(peaks_now().in_use_bytes, 14u << 20);
+    assert_int_equal(peaks_now().held_bytes, 14u << 20);
 }
 
 TEST_WITH(the_best_fit_is_taken, reset, NULL)
@@ -76,17 +80,90 @@ TEST_WITH(the_best_fit_is_taken, reset, NULL)
     for (int i = 0; i < 3; i++) {
         hal_buffer_release(buffers[i]);
     }
-    hal_buffer *buffer = mock_buffer(device, 7u << 20);
-    assert_int_equal(memory_now().in_use_bytes, 8u << 20);
-    hal_buffer_release(buffer);
-    buffer = mock_buffer(device, 9u << 20);
-    assert_int_equal(memory_now().in_use_bytes, 10u << 20);
-    hal_buffer_release(buffer);
-    /* A block more than half as large again is not wasted on it. */
     const uint32_t before = mock->calls[MOCK_ALLOCATE];
-    buffer = mock_buffer(device, 2u << 20);
+    hal_buffer *seven = mock_buffer(device, 7u << 20), *eight = mock_buffer(device, 8u << 20);
+    hal_buffer *large = mock_buffer(device, 12u << 20);
+    assert_int_equal(memory_now().in_use_bytes, 27u << 20);
+    assert_int_equal(mock->calls[MOCK_ALLOCATE], before);
+    hal_buffer_release(seven);
+    hal_buffer_release(eight);
+    hal_buffer_release(large);
+    /* A block that is not divided and more than half as large again is not wasted. */
+    hal_device_trim(device);
+    hal_buffer_release(mock_buffer(device, 512u << 10));
     assert_int_equal(mock->calls[MOCK_ALLOCATE], before + 1);
-    hal_buffer_release(buffer);
+    hal_buffer *small = mock_buffer(device, 128u << 10);
+    assert_int_equal(mock->calls[MOCK_ALLOCATE], before + 2);
+    hal_buffer_release(small);
+}
+
+TEST_WITH(parts_of_blocks_are_joined_again, reset, NULL)
+{
+    enum { PARTS = 5 };
+    static const int order[PARTS] = {3, 1, 4, 2, 0};
+    hal_buffer_release(mock_buffer(device, PARTS * (3u << 20)));
+    const uint32_t before = mock->calls[MOCK_ALLOCATE];
+    hal_buffer *parts[PARTS];
+    for (int turn = 0; turn < 3; turn++) {
+        for (int i = 0; i < PARTS; i++) {
+            parts[i] = mock_buffer(device, 3u << 20);
+            touch(queue, parts[i]);
+        }
+        for (int i = 0; i < PARTS; i++) {
+            hal_buffer_release(parts[order[i]]);
+        }
+        hal_buffer *whole = mock_buffer(device, PARTS * (3u << 20));
+        touch(queue, whole);
+        hal_buffer_release(whole);
+    }
+    assert_int_equal(mock->calls[MOCK_ALLOCATE], before);
+    assert_ok(hal_queue_flush(queue, NULL));
+    for (uint32_t i = 0; i + 1 < PARTS; i++) {
+        const hal_binding *at = &mock->logged[i].bindings[0];
+        const hal_binding *next = &mock->logged[i + 1].bindings[0];
+        assert_ptr_equal(at->memory, next->memory);
+        assert_int_equal(next->offset - at->offset, 3u << 20);
+    }
+}
+
+/* Joined, they would make one queue wait for the other. */
+TEST_WITH(parts_that_two_queues_use_stay_apart_until_both_are_idle, reset, NULL)
+{
+    hal_buffer_release(mock_buffer(device, 8u << 20));
+    hal_queue *other = mock_queue(device);
+    hal_buffer *first = mock_buffer(device, 4u << 20), *second = mock_buffer(device, 4u << 20);
+    mock->hold = 1;
+    touch(queue, first);
+    touch(other, second);
+    assert_ok(hal_queue_flush(queue, NULL));
+    assert_ok(hal_queue_flush(other, NULL));
+    hal_buffer_release(first);
+    hal_buffer_release(second);
+    const uint32_t before = mock->calls[MOCK_ALLOCATE];
+    hal_buffer *whole = mock_buffer(device, 8u << 20);
+    assert_int_equal(mock->calls[MOCK_ALLOCATE], before + 1);
+    hal_buffer_release(whole);
+    mock->hold = 0;
+    hal_queue_destroy(other);
+    assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+    assert_ok(hal_device_trim(device));
+    assert_int_equal(mock->live_memories, 0);
+}
+
+/* Many small idle blocks are given up for a large one, which serves both. */
+TEST_WITH(small_idle_blocks_make_room_for_a_large_one, reset, NULL)
+{
+    hal_buffer *small[16];
+    for (int i = 0; i < 16; i++) {
+        small[i] = mock_buffer(device, 2u << 20);
+    }
+    for (int i = 0; i < 16; i++) {
+        hal_buffer_release(small[i]);
+    }
+    hal_buffer *large = mock_buffer(device, 24u << 20);
+    assert_int_equal(memory_now().in_use_bytes, 24u << 20);
+    assert_int_equal(memory_now().pooled_bytes, 8u << 20);
+    hal_buffer_release(large);
 }
 
 TEST_WITH(little_is_wasted, reset, NULL)

@@ -64,7 +64,7 @@ typedef struct allocation {
 } allocation;
 
 extern EXPORT cuda_mock cuda_mock_state;
-cuda_mock cuda_mock_state = {.devices = 1, .memory_limit = UINT64_C(1) << 30};
+cuda_mock cuda_mock_state = {.devices = 1, .memory_limit = UINT64_C(140) << 30};
 static cuda_mock *const mock = &cuda_mock_state;
 static uint64_t clock_ticks;
 static cuda_module modules; /* all there ever were */
