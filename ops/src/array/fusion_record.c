@@ -299,6 +299,18 @@ static hal_status record_direct(const ops_fusion_plan *plan, const ops_tensor *y
                       &second);
 }
 
+static hal_status record_pool(const ops_fusion_plan *plan, const ops_tensor *y)
+{
+    const ops_pool_form *form = plan->anchor->form;
+    const ops_tensor *x = &plan->inputs[0]->view;
+    ops_tensor second;
+    HAL_TRY(channels_second(plan, form->rank, y, &second));
+    return plan->anchor->operation == OPS_OPERATION_POOL
+               ? ops_pool_windows(plan->context, form, x, &second)
+               : ops_pool_gradient(plan->context, form, x,
+                                   plan->input_count > 1 ? &plan->inputs[1]->view : NULL, &second);
+}
+
 static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expression *prologue,
                                 const ops_expression *epilogue, hal_buffer *const *buffers)
 {
@@ -334,7 +346,8 @@ static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expressio
     case OPS_OPERATION_DIRECT:
         return record_direct(plan, y);
     case OPS_OPERATION_POOL:
-        return ops_pool_windows(plan->context, anchor->form, x, y);
+    case OPS_OPERATION_POOL_GRADIENT:
+        return record_pool(plan, y);
     case OPS_OPERATION_ATTENTION:
         return record_attention(plan, y);
     case OPS_OPERATION_DEQUANTISE:

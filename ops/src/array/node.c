@@ -478,9 +478,10 @@ uint32_t ops_node_form_bytes(const ops_array *node)
            : node->operation == OPS_OPERATION_DEPTHWISE   ? sizeof(ops_depthwise_options)
            : node->operation == OPS_OPERATION_CONVOLUTION ? sizeof(ops_gemm_windows_form)
            : node->operation == OPS_OPERATION_DIRECT      ? sizeof(ops_direct_form)
-           : node->operation == OPS_OPERATION_POOL        ? sizeof(ops_pool_form)
-           : node->operation == OPS_OPERATION_UPDATE      ? sizeof(ops_tensor)
-                                                          : sizeof(ops_quantised_form);
+           : node->operation == OPS_OPERATION_POOL || node->operation == OPS_OPERATION_POOL_GRADIENT
+               ? sizeof(ops_pool_form)
+           : node->operation == OPS_OPERATION_UPDATE ? sizeof(ops_tensor)
+                                                     : sizeof(ops_quantised_form);
 }
 
 bool ops_node_update_covers(const ops_array *node)
@@ -514,6 +515,7 @@ const char *ops_node_operation_name(const ops_array *node)
         [OPS_OPERATION_CONVOLUTION] = "convolution",
         [OPS_OPERATION_DIRECT] = "convolution",
         [OPS_OPERATION_POOL] = "pool",
+        [OPS_OPERATION_POOL_GRADIENT] = "pool_gradient",
         [OPS_OPERATION_DEQUANTISE] = "dequantise",
         [OPS_OPERATION_UPDATE] = "update",
         [OPS_OPERATION_VIEW] = "view",

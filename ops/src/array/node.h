@@ -80,9 +80,12 @@ typedef enum ops_operation {
                                 * ops_gemm_windows; `form`: ops_gemm_windows_form; `function`: 1
                                 * with channels last */
     OPS_OPERATION_DIRECT,      /* the same, as ops_direct; `form`: ops_direct_form */
-    OPS_OPERATION_POOL,        /* of operand 0; `form`: ops_pool_form */
-    OPS_OPERATION_DEQUANTISE,  /* of values, scales and perhaps zeros; `form`: ops_quantised_form */
-    OPS_OPERATION_UPDATE,      /* of operand 0; operand 1 in place of `form`, an ops_tensor */
+    OPS_OPERATION_POOL,        /* of operand 0; `form`: ops_pool_form; `function`: 1 with channels
+                                * last */
+    OPS_OPERATION_POOL_GRADIENT, /* of operand 0 with places 1, which may be missing; the rest as of
+                                  * POOL */
+    OPS_OPERATION_DEQUANTISE, /* of values, scales and perhaps zeros; `form`: ops_quantised_form */
+    OPS_OPERATION_UPDATE,     /* of operand 0; operand 1 in place of `form`, an ops_tensor */
 
     OPS_OPERATION_VIEW,     /* of the source's elements, with this node's offset and strides;
                              * `function` counts the views between it and the source */
@@ -421,8 +424,8 @@ static inline bool ops_node_widens(const ops_array *node)
  * itself. */
 static inline bool ops_node_is_remade(const ops_array *node)
 {
-    return ops_node_widens(node) && (node->operands[0]->state == OPS_NODE_MEMORY ||
-                                     ops_node_is_held(node->operands[0]));
+    return ops_node_widens(node) &&
+           (node->operands[0]->state == OPS_NODE_MEMORY || ops_node_is_held(node->operands[0]));
 }
 
 /* Views of views name each other, so that uses count; at most this many in a chain. */

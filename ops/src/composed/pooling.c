@@ -220,58 +220,87 @@ static bool is_padded(const pool_form *p)
 }
 
 /* Long windows are pooled at once if they read each element this often at most: along one axis
- * after the other they would be read less. */
-#define MOST_READS 4
+ * after the other they are read less, but each pass and those of padding move the array. The first
+ * cache of a GPU's compute unit reads about 6 times as fast as its share of memory. */
+#define MOST_READS 24
 
 /* Whether the device pools such windows by one kernel that tests coordinates. Others are slices,
  * whose kernel also computes what is before and after it. */
-static bool is_at_once(const pool_form *p, const ops_array *x)
+static bool is_at_once(const pool_form *p, const ops_array *x, ops_array **places)
 {
     const int64_t volume = ops_convolution_volume(&p->f, p->f.window);
-    const int64_t places = ops_convolution_volume(&p->f, p->f.places);
+    const int64_t results = ops_convolution_volume(&p->f, p->f.places);
     const bool is_short = volume <= MAX_SLICES;
     bool fits =
         volume <= OPS_POOL_ELEMENTS &&
-        (is_short ? is_padded(p)
-                  : places <= MOST_READS * ops_convolution_volume(&p->f, p->f.length) / volume);
+        (is_short ? places || is_padded(p)
+                  : results <= MOST_READS * ops_convolution_volume(&p->f, p->f.length) / volume);
     for (uint32_t i = 0; i < p->f.rank; i++) {
         fits = fits && p->f.dilation[i] <= INT32_MAX / OPS_POOL_ELEMENTS;
     }
     return fits && x->owner->context->tuning->convolution.pools_at_once;
 }
 
-static ops_array *pool_at_once(const pool_form *p, ops_array *x)
+/* The kernel's form, of a window that is short enough. */
+static ops_pool_form form_of(const pool_form *p, hal_type type)
 {
-    int64_t shape[OPS_MAX_RANK] = {x->view.shape[0], x->view.shape[1]};
     ops_pool_form form;
-    ops_result result;
     memset(&form, 0, sizeof form); /* a part of the key */
     form.rank = p->f.rank;
     form.divisor = p->kind == OPS_POOL_MAX ? OPS_POOL_MAXIMA
                    : !is_padded(p)         ? OPS_POOL_VOLUME
                    : p->counts_padding     ? OPS_POOL_COUNTED
                                            : OPS_POOL_INSIDE;
-    form.least = p->kind == OPS_POOL_MAX ? ops_compose_least(x->view.type) : 0;
+    form.least = p->kind == OPS_POOL_MAX ? ops_compose_least(type) : 0;
     memcpy(form.window, p->f.window, form.rank * sizeof *form.window);
     memcpy(form.stride, p->f.stride, form.rank * sizeof *form.stride);
     memcpy(form.dilation, p->f.dilation, form.rank * sizeof *form.dilation);
     memcpy(form.before, p->f.before, form.rank * sizeof *form.before);
     memcpy(form.counted, p->counted, form.rank * sizeof *form.counted);
-    memcpy(shape + 2, p->f.places, form.rank * sizeof *shape);
-    ops_result_like(x, &result);
-    result.rank = form.rank + 2;
+    return form;
+}
+
+/* A deferred kernel from operands [N, C, ...], whose result [N, C, lengths] has the channels last
+ * in memory where those of the form are. */
+static ops_array *defer_pool(const pool_form *p, ops_operation operation, const ops_pool_form *form,
+                             hal_type type, const int64_t *lengths, ops_array *const *operands,
+                             uint32_t count)
+{
+    const bool is_last = p->f.channels_last;
+    const ops_tensor *x = &operands[0]->view;
+    int64_t shape[OPS_MAX_RANK] = {x->shape[0]};
+    ops_result result;
+    memcpy(shape + (is_last ? 1 : 2), lengths, form->rank * sizeof *shape);
+    shape[is_last ? form->rank + 1 : 1] = x->shape[1];
+    ops_result_like(operands[0], &result);
+    result.type = type;
+    result.rank = form->rank + 2;
     result.shape = shape;
-    result.form = &form;
-    result.form_bytes = sizeof form;
-    return ops_defer("ops_array_pool", OPS_OPERATION_POOL, 0, &x, 1, &result);
+    result.form = form;
+    result.form_bytes = sizeof *form;
+    ops_array *y = ops_defer(p->f.function, operation, is_last, operands, count, &result);
+    return ops_convolution_channels_second(&p->f, y);
+}
+
+static ops_array *pool_at_once(const pool_form *p, ops_array *x, ops_array **places)
+{
+    const hal_type type = x->view.type;
+    ops_pool_form form = form_of(p, type);
+    ops_array *y = defer_pool(p, OPS_OPERATION_POOL, &form, type, p->f.places, &x, 1);
+    if (y && places) {
+        form.divisor = OPS_POOL_PLACES;
+        form.least = 0;
+        *places = defer_pool(p, OPS_OPERATION_POOL, &form, HAL_TYPE_I64, p->f.places, &x, 1);
+    }
+    return y && places && !*places ? NULL : y;
 }
 
 static ops_array *pool(const pool_form *p, ops_array *x, ops_array **places)
 {
     const hal_type type = x->view.type;
     const ops_convolution_form *f = &p->f;
-    if (!places && is_at_once(p, x)) {
-        return pool_at_once(p, x);
+    if (is_at_once(p, x, places)) {
+        return pool_at_once(p, x, places);
     }
     x = pool_pad(p, x);
     if (!x) {
@@ -321,15 +350,23 @@ ops_array *ops_array_pool(ops_pool_kind kind, const ops_pool_options *options, o
     return results[0];
 }
 
+/* Checks places, which are those of the pooling. */
+static hal_status check_places(const char *function, const ops_array *dy, const ops_array *places)
+{
+    char text[2][OPS_TEXT_BYTES];
+    return ops_same_shape(&dy->view, &places->view) && places->view.type == HAL_TYPE_I64
+               ? HAL_OK
+               : ops_invalid("%s: places: expected those of the pooling, for dy %s, got %s",
+                             function, ops_describe(&dy->view, text[0]),
+                             ops_describe(&places->view, text[1]));
+}
+
 ops_array *ops_pool_scatter(const char *function, uint32_t rank, const int64_t *lengths,
                             ops_array *dy, ops_array *places)
 {
     int64_t shape[OPS_MAX_RANK] = {dy->view.shape[0], dy->view.shape[1]};
     int64_t flat[3] = {shape[0], shape[1], 1}, picked[3] = {shape[0], shape[1], 1};
-    char text[2][OPS_TEXT_BYTES];
-    if (!ops_same_shape(&dy->view, &places->view) || places->view.type != HAL_TYPE_I64) {
-        ops_invalid("%s: places: expected those of the pooling, for dy %s, got %s", function,
-                    ops_describe(&dy->view, text[0]), ops_describe(&places->view, text[1]));
+    if (check_places(function, dy, places)) {
         return NULL;
     }
     for (uint32_t i = 0; i < rank; i++) {
@@ -377,6 +414,34 @@ static ops_array *gradient_of_averages(const pool_form *p, ops_array *dy)
     return sum ? ops_compose_cast(type, combine(&f, OPS_POOL_AVERAGE, sum, 0, f.rank)) : NULL;
 }
 
+/* Whether one kernel adds what the windows of an element give. */
+static bool gradient_is_at_once(const pool_form *p, const ops_pool_form *form, const ops_array *dy)
+{
+    bool fits = dy->owner->context->tuning->convolution.pools_at_once &&
+                ops_pool_windows_of_element(form) <= OPS_POOL_ELEMENTS;
+    for (uint32_t i = 0; i < form->rank && fits; i++) {
+        const int64_t most = INT32_MAX / 4;
+        fits = p->f.length[i] <= most && p->f.before[i] <= most && p->f.after[i] <= most &&
+               form->stride[i] <= most / OPS_POOL_ELEMENTS &&
+               form->window[i] <= most / form->dilation[i];
+    }
+    return fits;
+}
+
+static ops_array *gradient_at_once(const pool_form *p, const ops_pool_form *form, ops_array *dy,
+                                   ops_array *places)
+{
+    if (places && p->f.channels_last) { /* neighbours along channels, as of dy */
+        places = ops_convolution_row_major(ops_convolution_channels_last(&p->f, places));
+        places = ops_convolution_channels_second(&p->f, places);
+    }
+    ops_array *const operands[2] = {dy, places};
+    return p->kind == OPS_POOL_MAX && !places
+               ? NULL
+               : defer_pool(p, OPS_OPERATION_POOL_GRADIENT, form, dy->view.type, p->f.length,
+                            operands, places ? 2 : 1);
+}
+
 static ops_array *gradient(const pool_form *p, ops_array *dy, ops_array *places)
 {
     const ops_convolution_form *f = &p->f;
@@ -393,6 +458,14 @@ static ops_array *gradient(const pool_form *p, ops_array *dy, ops_array *places)
                         f->function, ops_describe(&dy->view, text));
         }
         return NULL;
+    }
+    ops_pool_form form = form_of(p, dy->view.type);
+    form.least = 0;
+    form.divisor = places ? OPS_POOL_PLACES : form.divisor;
+    if (gradient_is_at_once(p, &form, dy)) {
+        const bool is_checked = !places || check_places(f->function, dy, places) == HAL_OK;
+        dy = is_checked ? gradient_at_once(p, &form, dy, places) : NULL;
+        return ops_convolution_channels_last(f, dy);
     }
     ops_array *dx = p->kind == OPS_POOL_MAX
                         ? ops_pool_scatter(f->function, f->rank, f->length, dy, places)

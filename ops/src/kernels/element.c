@@ -1,6 +1,22 @@
 /* Loads and stores of the elements of a work-item, see element.h. */
 #include "element.h"
 
+void ops_neighbours_load(hal_ir_builder *b, hal_ir_memory_id memory, hal_ir_value index,
+                         uint32_t width, hal_ir_value guard, hal_ir_value *elements)
+{
+    const hal_ir_value loaded = hal_ir_load_wide(b, memory, index, 0, width, guard);
+    for (uint32_t i = 0; i < width; i++) {
+        elements[i] = width == 1 ? loaded : hal_ir_extract(b, loaded, i);
+    }
+}
+
+void ops_neighbours_store(hal_ir_builder *b, hal_ir_memory_id memory, hal_ir_value index,
+                          uint32_t width, hal_ir_value guard, const hal_ir_value *elements)
+{
+    const hal_ir_value stored = width == 1 ? elements[0] : hal_ir_pack(b, width, elements);
+    hal_ir_store_wide(b, memory, index, 0, guard, stored);
+}
+
 /* The index of a work-item's element in a view. */
 static hal_ir_value element_index(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
                                   uint32_t element)
@@ -28,11 +44,7 @@ static void neighbours_load(hal_ir_builder *b, const ops_element_iter *iter, uin
 {
     uint32_t inner = iter->layout->inner[view];
     if (inner == OPS_INNER_ONE && iter->width > 1) {
-        hal_ir_value vector =
-            hal_ir_load_wide(b, memory, iter->index[view], 0, iter->width, iter->guard);
-        for (uint32_t i = 0; i < iter->width; i++) {
-            elements[i] = hal_ir_extract(b, vector, i);
-        }
+        ops_neighbours_load(b, memory, iter->index[view], iter->width, iter->guard, elements);
         return;
     }
     for (uint32_t i = 0; i < iter->width; i++) {
@@ -47,8 +59,7 @@ static void neighbours_store(hal_ir_builder *b, const ops_element_iter *iter, ui
                              hal_ir_memory_id memory, const hal_ir_value *elements)
 {
     if (iter->layout->inner[view] == OPS_INNER_ONE && iter->width > 1) {
-        hal_ir_value vector = hal_ir_pack(b, iter->width, elements);
-        hal_ir_store_wide(b, memory, iter->index[view], 0, iter->guard, vector);
+        ops_neighbours_store(b, memory, iter->index[view], iter->width, iter->guard, elements);
         return;
     }
     for (uint32_t i = 0; i < iter->width; i++) {

@@ -34,4 +34,10 @@ void ops_element_load(hal_ir_builder *b, const ops_element_iter *iter, uint32_t 
 void ops_element_store(hal_ir_builder *b, const ops_element_iter *iter, uint32_t view,
                        hal_ir_memory_id memory, const hal_ir_value *elements);
 
+/* The same of `width` neighbours from an index on. */
+void ops_neighbours_load(hal_ir_builder *b, hal_ir_memory_id memory, hal_ir_value index,
+                         uint32_t width, hal_ir_value guard, hal_ir_value *elements);
+void ops_neighbours_store(hal_ir_builder *b, hal_ir_memory_id memory, hal_ir_value index,
+                          uint32_t width, hal_ir_value guard, const hal_ir_value *elements);
+
 #endif

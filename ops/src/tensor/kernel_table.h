@@ -44,7 +44,8 @@ enum {
     OPS_FAMILY_EXACT_FINISH,
     OPS_FAMILY_JOINED_COPIES,
     OPS_FAMILY_SCATTER_ATOMIC,
-    OPS_FAMILY_SCATTER_FEW
+    OPS_FAMILY_SCATTER_FEW,
+    OPS_FAMILY_POOL_GRADIENT
 };
 
 /* Everything that the text of a kernel depends on, as bytes; equal keys share a kernel. A key

@@ -73,6 +73,82 @@ static void pooling_is_one_kernel(void **state)
     ok(ops_scope_end(test_context));
 }
 
+/* On devices that pool at once: maxima and their places are a kernel each, gradients one, and with
+ * channels last results have their channels last in memory. */
+static void gradients_of_pooling_are_one_kernel(void **state)
+{
+    const ops_pool_options o = {.size = sizeof o,
+                                .channels_last = 1,
+                                .window = {3, 3},
+                                .stride = {2, 2},
+                                .before = {1, 1},
+                                .after = {1, 1}};
+    const int64_t lengths[2] = {9, 9};
+    if (!test_context->tuning->convolution.pools_at_once) {
+        skip();
+    }
+    ok(ops_scope_begin(test_context));
+    ops_array *x = numbers(HAL_TYPE_F32, 4, (int64_t[]){2, 9, 9, 8}), *places;
+    ops_array *dy = numbers(HAL_TYPE_F32, 4, (int64_t[]){2, 5, 5, 8});
+    const uint64_t before = statistics_of(test_context).kernels;
+    ops_array *y = made(ops_array_pool(OPS_POOL_MAX, &o, x, &places));
+    ok(ops_array_evaluate((ops_array *[]){y, places}, 2));
+    assert_int_equal(statistics_of(test_context).kernels - before, 2);
+    ops_tensor view;
+    ok(ops_array_describe(y, &view));
+    assert_int_equal(view.stride[3], 1);
+    assert_int_equal(view.stride[2], 8);
+    takes(ops_array_pool_gradient(OPS_POOL_MAX, &o, dy, places, lengths), 1);
+    takes(ops_array_pool_gradient(OPS_POOL_AVERAGE, &o, dy, NULL, lengths), 1);
+    ok(ops_scope_end(test_context));
+}
+
+/* x [2, 9, 9, C] with channels second. */
+static ops_array *second_of(ops_array *x)
+{
+    return ops_array_copy(ops_array_permute(x, (int32_t[]){0, 3, 1, 2}));
+}
+
+/* Compares an array that has channels last with one that has them second. */
+static void same_in_both_orders(ops_array *last, ops_array *second)
+{
+    enum { MOST = 2 * 9 * 9 * 8 };
+    double a[MOST], b[MOST];
+    const int64_t count = ops_array_get_element_count(last);
+    assert_int_equal(count, ops_array_get_element_count(second));
+    last = ops_array_cast(HAL_TYPE_F64, second_of(last));
+    second = ops_array_cast(HAL_TYPE_F64, second);
+    ok(ops_array_read(made(last), (uint64_t)count * sizeof *a, a));
+    ok(ops_array_read(made(second), (uint64_t)count * sizeof *b, b));
+    assert_memory_equal(a, b, (size_t)count * sizeof *a);
+}
+
+/* Vectors of channels, also where their number allows short ones alone, give the bits of single
+ * elements. */
+static void pooling_has_one_result_in_both_orders(void **state)
+{
+    static const int64_t lengths[2] = {9, 9}, channels[] = {8, 6, 5};
+    for (uint32_t i = 0; i < 12; i++) {
+        const int64_t c = channels[i % 3], shape[4] = {2, 9, 9, c};
+        const hal_type type = i / 3 % 2 ? HAL_TYPE_BF16 : HAL_TYPE_F32;
+        const ops_pool_kind kind = (ops_pool_kind)(i / 6);
+        ops_pool_options o = {.size = sizeof o, .window = {3, 3}, .stride = {2, 1}};
+        o.before[0] = o.before[1] = o.after[0] = 1;
+        ok(ops_scope_begin(test_context));
+        ops_array *line = made(ops_array_iota(test_context, HAL_TYPE_F32, 162 * c, 0, 1));
+        ops_array *wave = ops_array_cast(type, ops_array_unary(OPS_SIN, line));
+        ops_array *x = made(ops_array_reshape(wave, 4, shape)), *places[2] = {NULL, NULL};
+        ops_array *x2 = made(second_of(x));
+        ops_array *z = made(ops_array_pool(kind, &o, x2, kind == OPS_POOL_MAX ? places : NULL));
+        ops_array *dx = made(ops_array_pool_gradient(kind, &o, z, places[0], lengths));
+        o.channels_last = 1;
+        ops_array *y = made(ops_array_pool(kind, &o, x, kind == OPS_POOL_MAX ? places + 1 : NULL));
+        same_in_both_orders(y, z);
+        same_in_both_orders(ops_array_pool_gradient(kind, &o, y, places[1], lengths), dx);
+        ok(ops_scope_end(test_context));
+    }
+}
+
 /* Both owners: the caller without a scope, who releases each result, and an operand that is its own
  * result. */
 static void results_belong_to_the_caller(void **state)
@@ -176,6 +252,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(normalisations_are_few_kernels),
                                        cmocka_unit_test(pooling_is_one_kernel),
+                                       cmocka_unit_test(gradients_of_pooling_are_one_kernel),
+                                       cmocka_unit_test(pooling_has_one_result_in_both_orders),
                                        cmocka_unit_test(results_belong_to_the_caller),
                                        cmocka_unit_test(casts_wrap),
                                        cmocka_unit_test(integers_are_not_doubles),
