@@ -25,8 +25,8 @@ typedef enum ops_resize_places {
 } ops_resize_places;
 
 /* x with other lengths of its last `axis_count` axes, 1 to 3, or with channels_last of those before
- * its last one. Coordinates are in double precision and limited to x; LINEAR is (1 - t) x[low] + t
- * x[high] with t in F32, or F64 of F64, one axis after the other, and rounded once. NEAREST of any
+ * its last one. Coordinates are exact and limited to x; LINEAR is (1 - t) x[low] + t x[high] with t
+ * in F32, or F64 of F64, one axis after the other, and rounded once. NEAREST of any
  * type keeps the bits. PyTorch's nearest is CORNER, nearest-exact HALF, bilinear HALF or, with
  * align_corners, ALIGN.
  * Ownership: the scope's or the caller's. Threads: the queue's. Errors: null, INVALID_ARGUMENT with

@@ -9,6 +9,7 @@
 #include "kernels/fold.h"
 #include "kernels/pool.h"
 #include "kernels/reduce.h"
+#include "kernels/resize.h"
 #include "kernels/scatter_atomic.h"
 
 #include <ops/index.h>
@@ -348,6 +349,8 @@ static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expressio
     case OPS_OPERATION_POOL:
     case OPS_OPERATION_POOL_GRADIENT:
         return record_pool(plan, y);
+    case OPS_OPERATION_RESIZE:
+        return ops_resize(plan->context, anchor->form, x, y);
     case OPS_OPERATION_ATTENTION:
         return record_attention(plan, y);
     case OPS_OPERATION_DEQUANTISE:

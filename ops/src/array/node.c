@@ -4,6 +4,7 @@
 #include "gemm/windows.h"
 #include "kernels/direct_form.h"
 #include "kernels/pool.h"
+#include "kernels/resize.h"
 
 #include <hal/profile.h>
 #include <ops/gemm.h>
@@ -480,6 +481,7 @@ uint32_t ops_node_form_bytes(const ops_array *node)
            : node->operation == OPS_OPERATION_DIRECT      ? sizeof(ops_direct_form)
            : node->operation == OPS_OPERATION_POOL || node->operation == OPS_OPERATION_POOL_GRADIENT
                ? sizeof(ops_pool_form)
+           : node->operation == OPS_OPERATION_RESIZE ? sizeof(ops_resize_form)
            : node->operation == OPS_OPERATION_UPDATE ? sizeof(ops_tensor)
                                                      : sizeof(ops_quantised_form);
 }
@@ -516,6 +518,7 @@ const char *ops_node_operation_name(const ops_array *node)
         [OPS_OPERATION_DIRECT] = "convolution",
         [OPS_OPERATION_POOL] = "pool",
         [OPS_OPERATION_POOL_GRADIENT] = "pool_gradient",
+        [OPS_OPERATION_RESIZE] = "resize",
         [OPS_OPERATION_DEQUANTISE] = "dequantise",
         [OPS_OPERATION_UPDATE] = "update",
         [OPS_OPERATION_VIEW] = "view",

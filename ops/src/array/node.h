@@ -84,6 +84,7 @@ typedef enum ops_operation {
                                 * last */
     OPS_OPERATION_POOL_GRADIENT, /* of operand 0 with places 1, which may be missing; the rest as of
                                   * POOL */
+    OPS_OPERATION_RESIZE,        /* of operand 0; `form`: ops_resize_form */
     OPS_OPERATION_DEQUANTISE, /* of values, scales and perhaps zeros; `form`: ops_quantised_form */
     OPS_OPERATION_UPDATE,     /* of operand 0; operand 1 in place of `form`, an ops_tensor */
 

@@ -1,9 +1,11 @@
-/* Resizing: gathers along an axis, and their transposes, which are scattered sums. */
+/* Resizing: one kernel, or gathers along an axis, and their transposes, which are scattered sums. */
 #include "compose.h"
+#include "kernels/resize.h"
+#include "tensor/context.h"
 
-#include <math.h>
 #include <ops/resize.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* One axis: for each element of the longer or shorter one, its neighbours in x and the share of the
  * second. */
@@ -13,19 +15,17 @@ typedef struct resize_axis {
     ops_array *low, *high, *share; /* of rank 1: I32, I32, floats; high and share of LINEAR */
 } resize_axis;
 
-static double coordinate(ops_resize_kind kind, ops_resize_places places, const resize_axis *a,
-                         int64_t i)
+static ops_resize_coordinate coordinate(ops_resize_kind kind, ops_resize_places places,
+                                        const resize_axis *a)
 {
-    const double scale = (double)a->from / (double)a->to;
     const bool is_nearest = kind == OPS_RESIZE_NEAREST;
-    double at = (double)i * scale;
+    ops_resize_coordinate c = {2 * a->from, 0, 2 * a->to};
     if (places == OPS_RESIZE_HALF) {
-        at = ((double)i + 0.5) * scale - (is_nearest ? 0 : 0.5);
-    } else if (places == OPS_RESIZE_ALIGN) {
-        at = a->to > 1 ? (double)i * ((double)(a->from - 1) / (double)(a->to - 1)) : 0;
-        at += is_nearest ? 0.5 : 0;
+        c.start = is_nearest ? a->from : a->from - a->to;
+    } else if (places == OPS_RESIZE_ALIGN && a->from > 1 && a->to > 1) {
+        c = (ops_resize_coordinate){2 * (a->from - 1), is_nearest ? a->to - 1 : 0, 2 * (a->to - 1)};
     }
-    return fmin(fmax(at, 0), (double)(a->from - 1));
+    return c;
 }
 
 /* Makes the arrays of an axis; `type` is F32 or F64. */
@@ -36,12 +36,14 @@ static bool axis_make(ops_resize_kind kind, ops_resize_places places, ops_contex
     int32_t *near = malloc(2 * count * sizeof *near);
     float *single = malloc(count * sizeof *single);
     double *share = malloc(count * sizeof *share);
+    const ops_resize_coordinate c = coordinate(kind, places, a);
     bool is_made = near && single && share;
     for (int64_t i = 0; is_made && i < a->to; i++) {
-        const double at = coordinate(kind, places, a, i), low = floor(at);
-        near[i] = (int32_t)low;
-        near[a->to + i] = low < (double)(a->from - 1) ? (int32_t)low + 1 : (int32_t)low;
-        share[i] = at - low;
+        const int64_t number = c.slope * i + c.start > 0 ? c.slope * i + c.start : 0;
+        const bool has_high = number / c.divisor < a->from - 1;
+        near[i] = (int32_t)(has_high ? number / c.divisor : a->from - 1);
+        near[a->to + i] = near[i] + has_high;
+        share[i] = has_high ? (double)(number % c.divisor) / (double)c.divisor : 0;
         single[i] = (float)share[i];
     }
     if (!is_made) {
@@ -107,6 +109,48 @@ static ops_array *backward(ops_resize_kind kind, const resize_axis *a, ops_array
     return ops_array_scatter(OPS_SCATTER_ADD, axis, dx, high, ops_mul(dy, share));
 }
 
+/* Elements of the result that come from an element of x, at most about, for which a gradient has
+ * one kernel: more are added along one axis after the other, by more work-items. */
+enum { MOST_JOINT = 64 };
+
+/* Whether the device resizes all axes by one kernel. Sets its form. */
+static bool form_make(ops_resize_kind kind, ops_resize_places places, uint32_t first,
+                      uint32_t axis_count, const int64_t *lengths, bool is_gradient,
+                      const ops_array *x, ops_resize_form *form)
+{
+    bool fits = x->owner->context->tuning->convolution.pools_at_once;
+    double joint = 1;
+    memset(form, 0, sizeof *form); /* a part of the key */
+    form->first = first;
+    form->axes = axis_count;
+    form->is_linear = kind == OPS_RESIZE_LINEAR;
+    form->is_gradient = is_gradient;
+    for (uint32_t i = 0; i < axis_count; i++) {
+        const int64_t length = x->view.shape[first + i];
+        const resize_axis a = {.axis = first + i,
+                               .from = is_gradient ? lengths[i] : length,
+                               .to = is_gradient ? length : lengths[i]};
+        form->along[i] = coordinate(kind, places, &a);
+        fits = fits && ops_resize_fits(&form->along[i], a.from, a.to);
+        joint *= 1 + (double)a.to / (double)a.from;
+    }
+    return fits && (!is_gradient || axis_count == 1 || joint <= MOST_JOINT);
+}
+
+/* The kernel's result. */
+static ops_array *resize_at_once(const ops_resize_form *form, const int64_t *lengths, ops_array *x)
+{
+    int64_t shape[OPS_MAX_RANK];
+    ops_result result;
+    ops_result_like(x, &result);
+    ops_compose_shape(x, shape);
+    memcpy(shape + form->first, lengths, form->axes * sizeof *shape);
+    result.shape = shape;
+    result.form = form;
+    result.form_bytes = sizeof *form;
+    return ops_defer("ops_array_resize", OPS_OPERATION_RESIZE, 0, &x, 1, &result);
+}
+
 static hal_status check_resize(const char *function, ops_resize_kind kind, ops_resize_places places,
                                uint32_t axis_count, const int64_t *lengths, uint32_t first,
                                const ops_array *x, bool needs_float)
@@ -140,9 +184,17 @@ static ops_array *resize(const char *function, ops_resize_kind kind, ops_resize_
     if (check_resize(function, kind, places, axis_count, lengths, first, x, has_sums)) {
         return NULL;
     }
+    ops_resize_form form;
+    if (form_make(kind, places, first, axis_count, lengths, is_gradient, x, &form)) {
+        return resize_at_once(&form, lengths, x);
+    }
     ops_array *y = has_sums ? ops_compose_cast(ops_compose_sum_type(type), x) : x;
     for (uint32_t i = 0; y && i < axis_count; i++) {
         const uint32_t k = is_gradient ? axis_count - 1 - i : i;
+        if (form_make(kind, places, first + k, 1, lengths + k, is_gradient, y, &form)) {
+            y = resize_at_once(&form, lengths + k, y);
+            continue;
+        }
         const int64_t length = y->view.shape[first + k];
         resize_axis a = {.axis = first + k,
                          .from = is_gradient ? lengths[k] : length,

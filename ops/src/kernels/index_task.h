@@ -7,7 +7,7 @@
 #include "tensor/kernel_cache.h"
 
 #define OPS_INDEX_TENSORS 4u
-#define OPS_INDEX_SCALARS 16u
+#define OPS_INDEX_SCALARS 32u
 
 /* The kernel: what its body needs, and its dispatch. */
 typedef struct ops_index_task {

@@ -45,7 +45,8 @@ enum {
     OPS_FAMILY_JOINED_COPIES,
     OPS_FAMILY_SCATTER_ATOMIC,
     OPS_FAMILY_SCATTER_FEW,
-    OPS_FAMILY_POOL_GRADIENT
+    OPS_FAMILY_POOL_GRADIENT,
+    OPS_FAMILY_RESIZE
 };
 
 /* Everything that the text of a kernel depends on, as bytes; equal keys share a kernel. A key

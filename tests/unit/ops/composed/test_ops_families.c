@@ -6,8 +6,10 @@
 #include <math.h>
 #include <ops/normalisation.h>
 #include <ops/pooling.h>
+#include <ops/resize.h>
 #include <ops/shape.h>
 #include <ops/statistics.h>
+#include <stdlib.h>
 
 static ops_array *numbers(hal_type type, uint32_t rank, const int64_t *shape)
 {
@@ -109,18 +111,24 @@ static ops_array *second_of(ops_array *x)
     return ops_array_copy(ops_array_permute(x, (int32_t[]){0, 3, 1, 2}));
 }
 
-/* Compares an array that has channels last with one that has them second. */
-static void same_in_both_orders(ops_array *last, ops_array *second)
+/* The bits of a float array, as F64. */
+static double *read_numbers(ops_array *x)
 {
-    enum { MOST = 2 * 9 * 9 * 8 };
-    double a[MOST], b[MOST];
-    const int64_t count = ops_array_get_element_count(last);
-    assert_int_equal(count, ops_array_get_element_count(second));
-    last = ops_array_cast(HAL_TYPE_F64, second_of(last));
-    second = ops_array_cast(HAL_TYPE_F64, second);
-    ok(ops_array_read(made(last), (uint64_t)count * sizeof *a, a));
-    ok(ops_array_read(made(second), (uint64_t)count * sizeof *b, b));
-    assert_memory_equal(a, b, (size_t)count * sizeof *a);
+    const int64_t count = ops_array_get_element_count(x);
+    double *numbers = calloc((size_t)count, sizeof *numbers);
+    assert_non_null(numbers);
+    ok(ops_array_read(made(ops_array_cast(HAL_TYPE_F64, x)), (uint64_t)count * sizeof *numbers,
+                      numbers));
+    return numbers;
+}
+
+static void same_numbers(ops_array *x, ops_array *y)
+{
+    assert_int_equal(ops_array_get_element_count(x), ops_array_get_element_count(y));
+    double *a = read_numbers(x), *b = read_numbers(y);
+    assert_memory_equal(a, b, (size_t)ops_array_get_element_count(x) * sizeof *a);
+    free(a);
+    free(b);
 }
 
 /* Vectors of channels, also where their number allows short ones alone, give the bits of single
@@ -143,10 +151,64 @@ static void pooling_has_one_result_in_both_orders(void **state)
         ops_array *dx = made(ops_array_pool_gradient(kind, &o, z, places[0], lengths));
         o.channels_last = 1;
         ops_array *y = made(ops_array_pool(kind, &o, x, kind == OPS_POOL_MAX ? places + 1 : NULL));
-        same_in_both_orders(y, z);
-        same_in_both_orders(ops_array_pool_gradient(kind, &o, y, places[1], lengths), dx);
+        same_numbers(second_of(y), z);
+        same_numbers(second_of(ops_array_pool_gradient(kind, &o, y, places[1], lengths)), dx);
         ok(ops_scope_end(test_context));
     }
+}
+
+static ops_array *resized(ops_resize_kind kind, bool is_gradient, const int64_t *lengths,
+                          int channels_last, ops_array *x)
+{
+    return made((is_gradient ? ops_array_resize_gradient : ops_array_resize)(
+        kind, OPS_RESIZE_HALF, 2, lengths, channels_last, x));
+}
+
+/* Vectors of channels, several planes of a work-item, and single elements have the same bits. On
+ * devices that resize all axes at once each is one kernel. */
+static void resizing_has_one_result_in_both_orders(void **state)
+{
+    static const int64_t shape[4] = {2, 50, 41, 8}, lengths[2] = {77, 30};
+    const bool is_one = test_context->tuning->convolution.pools_at_once;
+    for (uint32_t i = 0; i < 8; i++) {
+        const ops_resize_kind kind = (ops_resize_kind)(i % 2);
+        const hal_type type = i / 2 % 2 ? HAL_TYPE_BF16 : HAL_TYPE_F32;
+        const bool is_gradient = i / 4;
+        ok(ops_scope_begin(test_context));
+        ops_array *line = made(ops_array_iota(test_context, HAL_TYPE_F32, 2 * 50 * 41 * 8, 0, 1));
+        ops_array *wave = ops_array_cast(type, ops_array_unary(OPS_SIN, line));
+        ops_array *x = made(ops_array_reshape(wave, 4, shape)), *x2 = made(second_of(x));
+        ok(ops_array_evaluate((ops_array *[]){x, x2}, 2));
+        const uint64_t before = statistics_of(test_context).kernels;
+        ops_array *y = resized(kind, is_gradient, lengths, 1, x);
+        ops_array *y2 = resized(kind, is_gradient, lengths, 0, x2);
+        ok(ops_array_evaluate((ops_array *[]){y, y2}, 2));
+        assert_true(!is_one || statistics_of(test_context).kernels - before == 2);
+        same_numbers(second_of(y), y2);
+        ops_array *one = made(ops_array_slice(x2, 1, 5, 1, 1));
+        same_numbers(resized(kind, is_gradient, lengths, 0, one), ops_array_slice(y2, 1, 5, 1, 1));
+        ok(ops_scope_end(test_context));
+    }
+}
+
+/* Coordinates that are whole numbers are not rounded below them. */
+static void coordinates_of_resizing_are_exact(void **state)
+{
+    enum { MOST = 120 };
+    ok(ops_scope_begin(test_context));
+    for (int64_t n = 1; n <= MOST; n += 7) {
+        for (int64_t m = 1; m <= MOST; m += 3) {
+            float found[MOST];
+            ops_array *x = made(ops_array_iota(test_context, HAL_TYPE_F32, n, 0, 1));
+            ops_array *y =
+                made(ops_array_resize(OPS_RESIZE_NEAREST, OPS_RESIZE_CORNER, 1, &m, 0, x));
+            ok(ops_array_read(y, (uint64_t)m * sizeof *found, found));
+            for (int64_t i = 0; i < m; i++) {
+                assert_int_equal(found[i], i * n / m);
+            }
+        }
+    }
+    ok(ops_scope_end(test_context));
 }
 
 /* Both owners: the caller without a scope, who releases each result, and an operand that is its own
@@ -254,6 +316,8 @@ int main(void)
                                        cmocka_unit_test(pooling_is_one_kernel),
                                        cmocka_unit_test(gradients_of_pooling_are_one_kernel),
                                        cmocka_unit_test(pooling_has_one_result_in_both_orders),
+                                       cmocka_unit_test(resizing_has_one_result_in_both_orders),
+                                       cmocka_unit_test(coordinates_of_resizing_are_exact),
                                        cmocka_unit_test(results_belong_to_the_caller),
                                        cmocka_unit_test(casts_wrap),
                                        cmocka_unit_test(integers_are_not_doubles),
