@@ -1,4 +1,4 @@
-/* Resizing: one kernel, or gathers along an axis, and their transposes, which are scattered sums. */
+/* Resizing: one kernel, or gathers along an axis, and their transposes: scattered sums. */
 #include "compose.h"
 #include "kernels/resize.h"
 #include "tensor/context.h"

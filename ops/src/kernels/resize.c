@@ -1,6 +1,6 @@
-/* See resize.h. A work-item computes neighbours along an axis after the resized ones by vectors, or
- * else the same place in several neighbours along the axis before them: they have the coordinates in
- * common. All divisions are multiplications by magic numbers. */
+/* See resize.h. A work-item computes neighbours along an axis after the resized ones by vectors,
+ * or else the same place in several neighbours along the axis before them: they have the
+ * coordinates in common. All divisions are multiplications by magic numbers. */
 #include "resize.h"
 
 #include "bits.h"
@@ -12,8 +12,9 @@
 /* Views; the coordinates along the resized axes follow. */
 enum { VIEW_Y, VIEW_X, VIEW_COUNT };
 
-/* Scalars: the distances in x and y of a work-item's planes, and of each axis the distance in x, the
- * coordinate with its divisions, the number of the last element of x, and elements of the result. */
+/* Scalars: the distances in x and y of a work-item's planes, and of each axis the distance in x,
+ * the coordinate with its divisions, the number of the last element of x, and elements of the
+ * result. */
 enum {
     PLANE_X,
     PLANE_Y,
