@@ -14,6 +14,7 @@ typedef struct quantised_case {
     operand_layout layout;                /* of the values */
     double zero, alpha, beta;
     int has_bias;
+    uint32_t precision;
     ops_gemm_impl impl; /* PORTABLE: few rows by the kernel that decodes, also on processors */
 } quantised_case;
 
@@ -204,6 +205,7 @@ static void run_quantised(case_run *run, const void *parameters)
     const ops_gemm_options options = {.size = sizeof options,
                                       .alpha = c->alpha,
                                       .beta = c->beta,
+                                      .precision = c->precision,
                                       .impl = c->impl,
                                       .epilogue = c->has_bias ? expression_add_input(run) : NULL,
                                       .inputs = &made.bias.tensor,
@@ -229,10 +231,11 @@ static void print_case(const quantised_case *c, uint64_t seed, char *name, size_
 {
     snprintf(name, bytes,
              "quantised(format=%s,type=%s,scales=%s,zeros=%s,m=%d,n=%d,k=%d,block=%d,batch=%d,"
-             "layout=%s,zero=%g,alpha=%g,beta=%g,bias=%d,impl=%s,seed=%llu)",
+             "layout=%s,zero=%g,alpha=%g,beta=%g,bias=%d,precision=%s,impl=%s,seed=%llu)",
              format_names[c->format], hal_type_name(c->type), hal_type_name(c->scale_type),
              c->zero_type ? hal_type_name(c->zero_type) : "none", c->m, c->n, c->k, c->block,
              c->batch, layout_name(c->layout), c->zero, c->alpha, c->beta, c->has_bias,
+             c->precision ? "accurate" : "strict",
              c->impl == OPS_GEMM_PORTABLE ? "portable" : "any", (unsigned long long)seed);
 }
 
@@ -465,6 +468,35 @@ static void add_rows(case_list *list)
     add_case(list, &c);
 }
 
+/* What matrix units may compute, where there are any: each format with one scale for each column
+ * and with blocks, rows of one tile and of several, and lengths that are no multiples of them. */
+static void add_accurate(case_list *list)
+{
+    static const int rows[] = {1, 8, 9, 16, 17, 32, 33, 64}, blocks[] = {0, 32, 128, 64, 0};
+    for (int i = 0; i < 3 * OPS_QUANTISED_E2M1; i++) {
+        const hal_type type = i % 2 ? HAL_TYPE_F16 : HAL_TYPE_BF16;
+        quantised_case c = case_of((ops_quantised_format)(1 + i % OPS_QUANTISED_E2M1), type,
+                                   i % 3 ? 160 : 77, 768);
+        c.precision = HAL_GEMM_ACCURATE;
+        c.m = rows[i % 8];
+        c.block = blocks[i % 5];
+        c.scale_type = c.block == 32 && type == HAL_TYPE_BF16 ? HAL_TYPE_U8 : type;
+        c.zero = c.format <= OPS_QUANTISED_U4 && i % 4 == 0 ? 8 : 0;
+        c.has_bias = i % 7 == 0;
+        c.beta = i % 6 == 0 ? 0.5 : 0;
+        c.batch = i % 9 == 0 ? 2 : 1;
+        c.k = i % 5 == 0 ? 776 : 768; /* as many as lanes read at once, or less */
+        add_case(list, &c);
+    }
+    quantised_case c = case_of(OPS_QUANTISED_I4, HAL_TYPE_BF16, 200, 4096);
+    c.precision = HAL_GEMM_ACCURATE;
+    c.block = 128;
+    c.m = 3;
+    add_case(list, &c);
+    c.layout = LAYOUT_PLAIN; /* k x n */
+    add_case(list, &c);
+}
+
 static void add_codes(case_list *list, const quantised_case *c)
 {
     case_add(list, run_codes, c, sizeof *c, "quantised(format=%s,codes,type=%s,scales=%s)",
@@ -479,6 +511,7 @@ void cases_ops_quantised(case_list *list)
     }
     add_variants(list);
     add_rows(list);
+    add_accurate(list);
     for (int f = OPS_QUANTISED_I8; f <= OPS_QUANTISED_E2M1; f++) {
         for (int exponents = 0; exponents < 2; exponents++) {
             const quantised_case c = {.format = (ops_quantised_format)f,

@@ -128,6 +128,38 @@ static void quantised(corpus *c, ops_expression *epilogue)
     }
 }
 
+/* Quantised weights that matrix units multiply, where there are any: formats, rows, lengths. */
+static void quantised_units(corpus *c)
+{
+    static const int64_t sizes[][4] = {{1, 14336, 4096, 128}, {16, 4096, 4096, 32},
+                                       {32, 4096, 4096, 0},   {64, 4096, 14336, 128},
+                                       {9, 4096, 1024, 64},   {3, 333, 520, 0}};
+    enum { SIZES = sizeof sizes / sizeof sizes[0], FORMATS = OPS_QUANTISED_E2M1 };
+    for (int i = 0; i < SIZES * FORMATS && !c->failed; i += c->all ? 1 : 11) {
+        const ops_quantised_format format = (ops_quantised_format)(1 + i % FORMATS);
+        const bool is_packed = format == OPS_QUANTISED_I4 || format == OPS_QUANTISED_U4 ||
+                               format == OPS_QUANTISED_E2M1;
+        const hal_type type = i % 2 ? HAL_TYPE_F16 : HAL_TYPE_BF16;
+        const int64_t *size = sizes[i / FORMATS], m = size[0], n = size[1], k = size[2];
+        corpus_case(c, "gemm_quantised_units%d_%lldx%lldx%lld", (int)format, (long long)m,
+                    (long long)n, (long long)k);
+        ops_quantised q = OPS_QUANTISED_DEFAULT;
+        q.format = format;
+        q.values = corpus_matrix(c, format == OPS_QUANTISED_I8 ? HAL_TYPE_I8 : HAL_TYPE_U8, n,
+                                 is_packed ? k / 2 : k);
+        q.scales = corpus_matrix(c, type, size[3] ? k / size[3] : 1, n);
+        const ops_tensor a = corpus_matrix(c, type, m, k), y = corpus_matrix(c, type, m, n);
+        const ops_gemm_options options = {
+            .size = sizeof options, .alpha = 1.0, .precision = HAL_GEMM_FAST};
+        if (!c->failed) {
+            corpus_did(c, ops_tensor_transpose(&q.values, 0, 1, &q.values));
+        }
+        if (!c->failed) {
+            corpus_did(c, ops_gemm_quantised(c->ops, &options, &a, &q, &y));
+        }
+    }
+}
+
 /* The passes of levels: sums of A and of B, combinations to C, to sums and to both, of vectors and
  * of single elements. */
 static void levels(corpus *c, ops_expression *epilogue)
@@ -220,6 +252,7 @@ static void variants(corpus *c)
     steps(c, epilogue);
     parts(c, epilogue);
     quantised(c, epilogue);
+    quantised_units(c);
     groups(c, epilogue);
     levels(c, epilogue);
     ops_expression_destroy(epilogue);

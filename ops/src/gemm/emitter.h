@@ -1,6 +1,6 @@
 /* State and helpers of the emitters of the portable GEMM kernel: kernel.c (scalars, positions of
  * work-items) and emit_staged.c, emit_matrix.c, emit_intra_group.c, emit_any_slices.c,
- * emit_direct.c and emit_quantised.c (the sums). */
+ * emit_direct.c, emit_quantised.c and emit_quantised_units.c (the sums). */
 #ifndef OPS_SRC_GEMM_EMITTER_H
 #define OPS_SRC_GEMM_EMITTER_H
 
@@ -63,6 +63,7 @@ void ops_gemm_emit_matrix(ops_gemm_emitter *e);
 void ops_gemm_emit_intra_group(ops_gemm_emitter *e);
 void ops_gemm_emit_any_slices(ops_gemm_emitter *e);
 void ops_gemm_emit_quantised(ops_gemm_emitter *e);
+void ops_gemm_emit_quantised_units(ops_gemm_emitter *e);
 
 /* The sums of a warp of matrix units, which stores them through shared memory: the type of its
  * elements, and the lane's row and column of a tile. */

@@ -178,7 +178,9 @@ void ops_gemm_emit(hal_ir_builder *b, const ops_gemm_kernel_key *key)
     e.a = side_make(&key->a, key->slots[0], t->block_m, t->thread_m, t->strip_m, t->lanes_m);
     e.c = side_make(&key->b, key->slots[1], t->block_n, t->thread_n, t->strip_n, t->lanes_n);
     declare_scalars(&e);
-    if (key->quantisation.format) {
+    if (key->unit_words) {
+        ops_gemm_emit_quantised_units(&e);
+    } else if (key->quantisation.format) {
         ops_gemm_emit_quantised(&e);
     } else if (t->any_slices) {
         ops_gemm_emit_any_slices(&e);

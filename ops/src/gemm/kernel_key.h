@@ -56,11 +56,12 @@ typedef struct ops_gemm_kernel_key {
     uint8_t slots[3 + OPS_GEMM_MAX_INPUTS]; /* bindings of A, B, C and the further inputs */
     uint8_t row_step[OPS_GEMM_MAX_INPUTS];  /* OPS_INNER_* of the further inputs */
     uint8_t column_step[OPS_GEMM_MAX_INPUTS];
-    uint8_t in_loops; /* a general kernel whose text has loops instead of copies */
-    uint8_t c_digits; /* of the columns of C, in place of their stride; else 0 */
-    uint8_t grouped;  /* rows have groups with a B each, see emit_groups.c */
+    uint8_t in_loops;    /* a general kernel whose text has loops instead of copies */
+    uint8_t c_digits;    /* of the columns of C, in place of their stride; else 0 */
+    uint8_t grouped;     /* rows have groups with a B each, see emit_groups.c */
     uint8_t offset_slot; /* binding of the groups' first rows */
-    uint8_t reserved[6]; /* 0 */
+    uint8_t unit_words;  /* of a quantised B that a lane reads at once for matrix units */
+    uint8_t reserved[5]; /* 0 */
     ops_gemm_quantisation quantisation;
 } ops_gemm_kernel_key;
 OPS_KEY_STRUCTURES_END

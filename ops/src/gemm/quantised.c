@@ -87,8 +87,7 @@ static int64_t most_rows(const ops_context *context, const ops_gemm_options *opt
                                               : context->tuning->gemm.quantised_rows;
 }
 
-/* Whether the kernel that reads packed weights computes a call, and is expected to be faster than a
- * copy. With a k of 0 nothing is read. */
+/* Whether a kernel reads the packed weights of a call of few enough rows. */
 static bool call_is_packed(const ops_context *context, const quantised_call *call)
 {
     const ops_quantised_weights *w = &call->weights;
@@ -97,10 +96,8 @@ static bool call_is_packed(const ops_context *context, const quantised_call *cal
     const int64_t column = v->shape[v->rank - 1] == 1 ? 1 : v->stride[v->rank - 1];
     const bool has_blocks = w->block != w->k;
     const int64_t steps = ops_loop_limit(context, 0, 64);
-    return call->options->impl != OPS_GEMM_NATIVE &&
-           (call->m <= most_rows(context, call->options) || w->k == 0 ||
-            call->options->alpha == 0) &&
-           (row == 1 || column == 1) && steps >= w->k / OPS_GEMM_QUANTISED_STEPS &&
+    return call->options->impl != OPS_GEMM_NATIVE && (row == 1 || column == 1) &&
+           steps >= w->k / OPS_GEMM_QUANTISED_STEPS &&
            (!has_blocks || (is_power_of_two(w->block) && w->block >= OPS_GEMM_QUANTISED_STEPS));
 }
 
@@ -256,11 +253,23 @@ static ops_matrix blocks_matrix(const quantised_call *call, const ops_tensor *t)
     return m;
 }
 
+/* Describes the kernel that reads the packed weights of a call; false where a copy of them is
+ * expected to be faster, or nothing else computes it. With a k of 0 nothing is read. */
 static hal_status task_make(const ops_context *context, const quantised_call *call,
-                            ops_gemm_task *t)
+                            ops_gemm_task *t, bool *is_packed)
 {
     const ops_quantised_weights *w = &call->weights;
     const ops_quantised *q = w->given;
+    const bool is_unread = w->k == 0 || call->options->alpha == 0;
+    const bool has_few =
+        is_unread || (call->m <= most_rows(context, call->options) && !context->quantised.copied);
+    const bool has_units =
+        !is_unread &&
+        ops_quantised_units_serve(context, call->options->precision, call->a->type, call->m, w);
+    *is_packed = call_is_packed(context, call) && (has_few || has_units);
+    if (!*is_packed) {
+        return HAL_OK;
+    }
     call_make_product(call, &t->product);
     t->key = (ops_gemm_kernel_key){
         .quantisation = {.format = (uint8_t)q->format,
@@ -286,24 +295,16 @@ static hal_status task_make(const ops_context *context, const quantised_call *ca
                                   .width = 1};
     t->key.unit_c = t->product.c.column_stride == 1;
     t->key.width_c = 1;
+    if (has_units && ops_quantised_units_complete(context, w, t)) {
+        return HAL_OK;
+    }
+    *is_packed = has_few;
     t->key.a.width = a_width(t);
     if (b_has_words(t, w->bits)) {
         b_set_words(t);
     }
     choose_tiles(context, t, w->bits);
     return HAL_OK;
-}
-
-static hal_status record_packed(ops_context *context, const quantised_call *call)
-{
-    ops_gemm_task t;
-    ops_entry *entry;
-    if (call->m == 0 || call->weights.n == 0 || call->batch == 0) {
-        return HAL_OK;
-    }
-    HAL_TRY(task_make(context, call, &t));
-    HAL_TRY(ops_gemm_task_find_kernel(context, &t, &entry));
-    return ops_gemm_task_record(context, &t, entry, NULL);
 }
 
 static ops_quantised_copied call_copied(const quantised_call *call)
@@ -315,12 +316,20 @@ hal_status ops_gemm_quantised(ops_context *context, const ops_gemm_options *opti
                               const ops_tensor *a, const ops_quantised *b, const ops_tensor *c)
 {
     quantised_call call;
+    ops_gemm_task t;
+    ops_entry *entry;
+    bool is_packed;
     HAL_TRY(call_check(context, options, a, b, c, &call));
-    if (call_is_packed(context, &call)) {
-        return record_packed(context, &call);
+    if (call.m == 0 || call.weights.n == 0 || call.batch == 0) {
+        return HAL_OK;
     }
-    const ops_quantised_copied copied = call_copied(&call);
-    return ops_quantised_copied_run(context, &copied);
+    HAL_TRY(task_make(context, &call, &t, &is_packed));
+    if (!is_packed) {
+        const ops_quantised_copied copied = call_copied(&call);
+        return ops_quantised_copied_run(context, &copied);
+    }
+    HAL_TRY(ops_gemm_task_find_kernel(context, &t, &entry));
+    return ops_gemm_task_record(context, &t, entry, NULL);
 }
 
 hal_status ops_gemm_quantised_describe(ops_context *context, const ops_gemm_options *options,
@@ -341,17 +350,19 @@ hal_status ops_gemm_quantised_describe(ops_context *context, const ops_gemm_opti
                  (long long)w->n, (long long)w->k, w->bits, (long long)w->block);
     char *end = text + ((uint64_t)count < bytes ? (uint64_t)count : bytes - 1);
     const uint64_t left = bytes - (uint64_t)(end - text);
-    if (!call_is_packed(context, &call)) {
+    bool is_packed;
+    HAL_TRY(task_make(context, &call, &t, &is_packed));
+    if (!is_packed) {
         const ops_quantised_copied copied = call_copied(&call);
         const int64_t columns = ops_quantised_copied_columns(context, &copied);
         snprintf(end, left, "copied as %s%s", hal_type_name(a->type),
                  columns < w->n ? ", in pieces" : "");
         return HAL_OK;
     }
-    HAL_TRY(task_make(context, &call, &t));
     const ops_gemm_tiles *tiles = &t.key.tiles;
-    snprintf(end, left, "packed, along %s by %s, %u rows x %u columns, %u slices of k, unroll %u",
-             t.key.b.k_contiguous ? "k" : "rows", t.key.quantisation.by_words ? "words" : "bytes",
-             tiles->block_m, tiles->block_n, tiles->intra_group_split_k, tiles->unroll);
+    snprintf(end, left, "packed%s, along %s by %s, %u rows x %u columns, %u slices of k, unroll %u",
+             t.key.unit_words ? " for matrix units" : "", t.key.b.k_contiguous ? "k" : "rows",
+             t.key.quantisation.by_words ? "words" : "bytes", tiles->block_m, tiles->block_n,
+             tiles->intra_group_split_k, tiles->unroll);
     return HAL_OK;
 }

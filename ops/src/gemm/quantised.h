@@ -42,6 +42,17 @@ int64_t ops_quantised_copied_columns(const ops_context *context, const ops_quant
 
 hal_status ops_quantised_copied_run(ops_context *context, const ops_quantised_copied *call);
 
+/* Products by matrix units, of emit_quantised_units.c: whether they compute one of checked weights
+ * by A in that class of precision, apart from where its operands are in memory. */
+bool ops_quantised_units_serve(const ops_context *context, uint32_t precision, hal_type a,
+                               int64_t rows, const ops_quantised_weights *w);
+
+/* Sets the accesses and tiles of a described task, whose B is bound as bytes; false, and the task
+ * is as it was, where its operands are not aligned, the device has too little shared memory, or
+ * the kernel without matrix units is faster. */
+bool ops_quantised_units_complete(const ops_context *context, const ops_quantised_weights *w,
+                                  ops_gemm_task *task);
+
 /* B as the product sees it, without memory: by columns or rows as the values are. */
 ops_tensor ops_quantised_layout(const ops_quantised_weights *w, hal_type type);
 

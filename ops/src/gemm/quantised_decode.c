@@ -100,3 +100,33 @@ hal_ir_value ops_quantised_exponent(hal_ir_builder *b, hal_ir_value x)
     bits = hal_ir_select(b, hal_ir_eq(b, x, hal_ir_u32(b, 255)), hal_ir_u32(b, 0x7fc00000u), bits);
     return hal_ir_bitcast(b, HAL_TYPE_F32, bits);
 }
+
+/* The bits of a number that F16 has. */
+static hal_ir_value f16_bits(hal_ir_builder *b, hal_ir_value x)
+{
+    hal_ir_value all = hal_ir_bitcast(b, HAL_TYPE_U32, x);
+    hal_ir_value size = hal_ir_and(b, all, hal_ir_u32(b, 0x7fffffffu));
+    hal_ir_value normal =
+        hal_ir_sub(b, hal_ir_shr(b, size, hal_ir_u32(b, 13)), hal_ir_u32(b, 112u << 10));
+    hal_ir_value units = hal_ir_mul(b, hal_ir_bitcast(b, HAL_TYPE_F32, size),
+                                    hal_ir_f32(b, 0x1p24f)); /* of the least number */
+    hal_ir_value is_small = hal_ir_lt(b, size, hal_ir_u32(b, (127u - 14u) << 23));
+    hal_ir_value bits = hal_ir_select(b, is_small, hal_ir_cast(b, HAL_TYPE_U32, units), normal);
+    hal_ir_value is_nan = hal_ir_gt(b, size, hal_ir_u32(b, 0x7f800000u));
+    hal_ir_value beyond = hal_ir_select(b, is_nan, hal_ir_u32(b, 0x7e00u), hal_ir_u32(b, 0x7c00u));
+    bits = hal_ir_select(b, hal_ir_ge(b, size, hal_ir_u32(b, (127u + 16u) << 23)), beyond, bits);
+    hal_ir_value sign = hal_ir_and(b, hal_ir_shr(b, all, hal_ir_u32(b, 16)), hal_ir_u32(b, 0x8000));
+    return hal_ir_or(b, bits, sign);
+}
+
+hal_ir_value ops_quantised_pair(hal_ir_builder *b, hal_type type, const hal_ir_value pair[2])
+{
+    hal_ir_value halves[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        hal_ir_value x = hal_ir_narrow(b, type, pair[i]);
+        halves[i] = type == HAL_TYPE_F16
+                        ? f16_bits(b, x)
+                        : hal_ir_shr(b, hal_ir_bitcast(b, HAL_TYPE_U32, x), hal_ir_u32(b, 16));
+    }
+    return hal_ir_or(b, halves[0], hal_ir_shl(b, halves[1], hal_ir_u32(b, 16)));
+}

@@ -24,6 +24,9 @@ bool ops_quantised_takes_type(uint32_t format, hal_type type);
 hal_ir_value ops_quantised_float(hal_ir_builder *b, uint32_t format, bool has_denormals,
                                  hal_ir_value word, uint32_t bit);
 
+/* Two numbers, rounded to F16 or BF16, as a word of both, the first one in the low half. */
+hal_ir_value ops_quantised_pair(hal_ir_builder *b, hal_type type, const hal_ir_value pair[2]);
+
 /* 2^(x - 127), NaN for 255: the scales of microscaling formats. */
 hal_ir_value ops_quantised_exponent(hal_ir_builder *b, hal_ir_value x);
 

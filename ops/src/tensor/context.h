@@ -35,6 +35,12 @@ typedef struct ops_compile_ahead {
     ops_ahead_kernel kernels[OPS_AHEAD_KERNELS];
 } ops_compile_ahead;
 
+/* How products by quantised weights of few rows are computed, for measurements. */
+typedef struct ops_quantised_way {
+    uint8_t without_units, copied;
+    uint8_t tiles, warps_n, warps, unroll; /* of the kernel for matrix units; 0: the least cost */
+} ops_quantised_way;
+
 struct ops_context {
     hal_queue *queue;
     hal_device *device;
@@ -48,6 +54,7 @@ struct ops_context {
     ops_scratch scratch;
     uint32_t convolution;        /* an ops_convolution_way */
     uint32_t scatter;            /* an ops_scatter_order */
+    ops_quantised_way quantised; /* of few rows */
     struct ops_returns *returns; /* of exports to streams; null: none yet */
     void *plans;                 /* of gemm/cache.c, freed with the context; null: none yet */
     struct ops_plan_recorder *recorder;

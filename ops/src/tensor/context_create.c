@@ -8,6 +8,7 @@
 
 #include <ops/convolution.h>
 #include <ops/index.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,22 @@ static ops_scatter_order scatter_order(void)
                                                   : OPS_SCATTER_ORDERED;
 }
 
+/* How products by quantised weights of few rows are computed, which the variable names: without
+ * matrix units, by copies, or by tiles of the kernel for matrix units. */
+static ops_quantised_way quantised_way(void)
+{
+    const char *text = secure_getenv("HAL_QUANTISED");
+    ops_quantised_way way = {.tiles = 0};
+    if (text && (strcmp(text, "lanes") == 0 || strcmp(text, "copied") == 0)) {
+        way.without_units = 1;
+        way.copied = strcmp(text, "copied") == 0;
+    } else if (!text || sscanf(text, "%hhux%hhux%hhux%hhu", &way.tiles, &way.warps_n, &way.warps,
+                               &way.unroll) != 4) {
+        way = (ops_quantised_way){.tiles = 0};
+    }
+    return way;
+}
+
 hal_status ops_context_create(hal_queue *queue, ops_context **context)
 {
     if (!queue || !context) {
@@ -48,6 +65,7 @@ hal_status ops_context_create(hal_queue *queue, ops_context **context)
     made->tuning = ops_tuning_select(made->info);
     made->convolution = (uint32_t)convolution_way();
     made->scatter = (uint32_t)scatter_order();
+    made->quantised = quantised_way();
     made->recorder = ops_plan_recorder_create();
     made->compile_policy = ops_compile_policy_create(&made->tuning->compile, made->info);
     hal_status status =

@@ -114,6 +114,7 @@ typedef struct ops_gemm_tuning {
     uint16_t outer_max_k; /* steps of k of products that may write more than they read again */
     uint8_t outer_rows, outer_steps; /* rows and steps of their work-items */
     uint8_t quantised_rows; /* of A, up to which quantised weights are decoded in the product */
+    uint8_t quantised_unit_rows; /* the same of matrix units */
     /* Rows of A up to which weights are copied in pieces, and bytes of one; 0: at once. */
     uint8_t quantised_piece_rows;
     uint32_t quantised_piece_bytes;

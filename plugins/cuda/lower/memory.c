@@ -13,6 +13,46 @@ typedef struct ptx_place {
     const char *space;   /* .shared, .global */
 } ptx_place;
 
+/* The constant that is the second operand of an operation on words; false: it is another one. */
+static bool second_constant(const cuda_lowering *l, hal_ir_value value, uint32_t opcode,
+                            uint32_t *constant)
+{
+    const hal_ir_record *r = &l->kernel->records[value];
+    if (r->opcode != opcode || r->type != HAL_TYPE_U32 ||
+        l->kernel->records[r->b].opcode != HAL_IR_CONSTANT) {
+        return false;
+    }
+    *constant = (uint32_t)l->kernel->constants[l->kernel->records[r->b].aux];
+    return true;
+}
+
+/* The index of a table, (x >> c & mask) | y or with a shift to the left, in bytes: the shift to
+ * bytes is part of the one that is there, which saves an operation of each look-up. False: the
+ * index is another. */
+static bool emit_table_offset(cuda_lowering *l, hal_ir_value index, uint32_t size,
+                              cuda_operand offset)
+{
+    const hal_ir_record *r = &l->kernel->records[index];
+    uint32_t mask, shift;
+    if (size != 4 || r->opcode != HAL_IR_OR || r->type != HAL_TYPE_U32 ||
+        !second_constant(l, r->a, HAL_IR_AND, &mask) || mask >> 30 != 0) {
+        return false;
+    }
+    const hal_ir_value shifted = l->kernel->records[r->a].a;
+    const bool is_right = second_constant(l, shifted, HAL_IR_SHR, &shift) && shift % 32 >= 2;
+    if (!is_right && (!second_constant(l, shifted, HAL_IR_SHL, &shift) || shift % 32 >= 30)) {
+        return false;
+    }
+    const cuda_operand word = cuda_in_register(l, l->kernel->records[shifted].a, 0);
+    const cuda_operand rest = cuda_fresh(l, CUDA_WORD), field = cuda_fresh(l, CUDA_WORD);
+    cuda_emit(l, is_right ? "shr.u32 $, $, $;" : "shl.b32 $, $, $;", field, word,
+              cuda_unsigned(is_right ? shift % 32 - 2 : shift % 32 + 2));
+    cuda_emit(l, "and.b32 $, $, $;", field, field, cuda_unsigned(mask << 2));
+    cuda_emit(l, "shl.b32 $, $, 2;", rest, cuda_in_register(l, r->b, 0));
+    cuda_emit(l, "or.b32 $, $, $;", offset, field, rest);
+    return true;
+}
+
 static cuda_operand emit_address(cuda_lowering *l, uint32_t memory, hal_ir_value index)
 {
     const hal_type type = l->kernel->records[index].type;
@@ -20,6 +60,10 @@ static cuda_operand emit_address(cuda_lowering *l, uint32_t memory, hal_ir_value
     const cuda_operand number = cuda_in_register(l, index, 0);
     if (hal_ir_is_shared(l->kernel, memory)) {
         const cuda_operand made = cuda_fresh(l, CUDA_WORD);
+        if (emit_table_offset(l, index, size, made)) {
+            cuda_emit(l, "add.u32 $, $, $;", made, made, (cuda_operand){CUDA_WORD, l->shared_base});
+            return made;
+        }
         cuda_operand low = number;
         if (number.kind == CUDA_LONG) {
             low = cuda_fresh(l, CUDA_WORD);

@@ -56,7 +56,8 @@ TEST(test_texts)
         uint32_t sm;
     } expected[] = {{"vectors", 75},  {"vectors", 80}, {"vectors", 90}, {"storage", 75},
                     {"storage", 80},  {"shared", 75},  {"shared", 80},  {"control", 80},
-                    {"integers", 80}, {"matrix", 80},  {"matrix", 90},  {"rounding", 80}};
+                    {"integers", 80}, {"matrix", 80},  {"matrix", 90},  {"rounding", 80},
+                    {"table", 80}};
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         check(expected[i].name, expected[i].sm);
     }

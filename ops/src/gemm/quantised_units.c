@@ -1,0 +1,196 @@
+/* Products of quantised weights by matrix units: where emit_quantised_units.c serves, and its
+ * tiles. */
+#include "quantised.h"
+
+enum { LANES = HAL_IR_MATRIX_LANES, ROWS = 8, COLUMNS = 16, MAX_ROW_TILES = 8 };
+enum { TABLE_BYTES = 256 * LANES * 4, LEAST_RUN = 8, UNIT_BYTES = 16 };
+
+bool ops_quantised_units_serve(const ops_context *context, uint32_t precision, hal_type a,
+                               int64_t rows, const ops_quantised_weights *w)
+{
+    const hal_device_info *info = context->info;
+    return precision != HAL_GEMM_STRICT && !context->quantised.without_units &&
+           (a == HAL_TYPE_F16 || a == HAL_TYPE_BF16) && (info->matrix_types & HAL_TYPE_BIT(a)) &&
+           info->subgroup_width == LANES && (info->storage_types & HAL_TYPE_BIT(HAL_TYPE_U16)) &&
+           !w->given->zeros && w->k > 0 &&
+           rows <= (context->quantised.tiles ? MAX_ROW_TILES * ROWS
+                                             : context->tuning->gemm.quantised_unit_rows);
+}
+
+/* Femtoseconds of a weight by the kernel without matrix units, which has 1, 2, 4 or 8 rows in
+ * registers; fitted to those of docs/quantised.md. */
+static uint64_t lanes_time(const ops_quantised_weights *w, int64_t m)
+{
+    const uint32_t format = w->given->format;
+    const uint32_t decoding = format < OPS_QUANTISED_E4M3 ? 200 : w->bits == 4 ? 270 : 400;
+    const uint32_t of_row = format < OPS_QUANTISED_E4M3 ? 70 : w->bits == 4 ? 95 : 90;
+    uint32_t rows = 1;
+    while (rows < m && rows < OPS_GEMM_QUANTISED_ROWS) {
+        rows *= 2;
+    }
+    return (uint64_t)ops_gemm_blocks(m, rows) * (decoding + (uint64_t)of_row * rows);
+}
+
+/* The same by matrix units. */
+static uint64_t units_time(const ops_quantised_weights *w, int64_t m, uint32_t words)
+{
+    const uint32_t decoding = words < 4 ? 530 : w->bits == 4 ? 290 : 430;
+    return decoding + 10 * (uint64_t)m;
+}
+
+/* Bits that tell of which powers of two all numbers are multiples. */
+static int64_t combine(const int64_t *numbers, uint32_t count)
+{
+    int64_t bits = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bits |= numbers[i];
+    }
+    return bits;
+}
+
+/* Words that a lane reads of B at once: its run of k is whole, and the runs of the 4 lanes of a
+ * column are in one block. 0: there are none. */
+static uint32_t choose_words(const ops_gemm_task *t, const ops_quantised_weights *w)
+{
+    const ops_gemm_place *b = &t->work.b;
+    const int64_t numbers[] = {b->base, b->batch_stride, t->work.n > 1 ? b->column_stride : 0,
+                               (int64_t)t->bindings.ranges[t->key.slots[1]].offset};
+    const int64_t bytes = combine(numbers, 4);
+    for (uint32_t words = 4; words > 0; words /= 2) {
+        const int64_t run = words * 32 / w->bits;
+        if (run >= LEAST_RUN && bytes % (4 * words) == 0 && w->k % run == 0 &&
+            (w->block == w->k || w->block % (4 * run) == 0)) {
+            return words;
+        }
+    }
+    return 0;
+}
+
+/* Binds A as words of 16 bytes, or as halves. */
+static void bind_a(ops_gemm_task *t)
+{
+    enum { UNIT = UNIT_BYTES / 2 };
+    ops_gemm_place *a = &t->work.a;
+    const uint32_t slot = t->key.slots[0];
+    const int64_t numbers[] = {a->base, a->batch_stride, t->work.m > 1 ? a->row_stride : 0,
+                               (int64_t)(t->bindings.ranges[slot].offset / 2), t->work.k};
+    const bool has_units = t->key.a.k_contiguous && combine(numbers, 5) % UNIT == 0;
+    t->key.a.width = has_units ? UNIT : 1;
+    t->bindings.types[slot] = has_units ? HAL_TYPE_U32 : HAL_TYPE_U16;
+    if (has_units) {
+        a->base /= 2;
+        a->batch_stride /= 2;
+        a->row_stride /= 2;
+    }
+}
+
+static void bind_b(ops_gemm_task *t)
+{
+    ops_gemm_place *b = &t->work.b;
+    t->bindings.types[t->key.slots[1]] = HAL_TYPE_U32;
+    t->key.quantisation.by_words = 1;
+    b->base /= 4;
+    b->batch_stride /= 4;
+    b->column_stride /= 4;
+    b->row_stride = 1;
+}
+
+/* The shared memory of a group. */
+static uint64_t tiles_bytes(const ops_gemm_tiles *t)
+{
+    const uint64_t partials = 4ull * t->intra_group_split_k * t->block_n * t->block_m;
+    const uint64_t turn = (uint64_t)t->block_k * t->intra_group_split_k * t->unroll;
+    return (partials > TABLE_BYTES ? partials : TABLE_BYTES) + 2 * turn * t->block_m * 2;
+}
+
+/* Bytes that a compute unit moves in the time of a product: groups read their columns of B and all
+ * of A's rows, and write a table. Few warps have few bytes in flight. */
+static uint64_t tiles_cost(const ops_context *context, const ops_gemm_task *t,
+                           const ops_gemm_tiles *s, uint32_t bits)
+{
+    enum { GROUP_BYTES = 12 << 10, LEAST_ITEMS = 512 };
+    const uint32_t units = context->info->compute_units ? context->info->compute_units : 1;
+    const uint64_t items =
+        (uint64_t)s->intra_group_split_k * s->block_n / (8u * s->thread_n) * LANES;
+    const uint64_t groups =
+        ops_gemm_blocks(t->work.n, s->block_n) * ops_gemm_blocks(t->work.m, s->block_m);
+    const uint64_t most = ops_gemm_blocks(groups * t->product.batch, units);
+    const uint64_t b = (uint64_t)s->block_n * t->work.k * bits / 8;
+    const uint64_t a = 2 * (uint64_t)t->work.k * (t->work.m < s->block_m ? t->work.m : s->block_m);
+    const uint64_t cost = most * (b + a / 2 + GROUP_BYTES);
+    return most * items < LEAST_ITEMS ? cost * LEAST_ITEMS / (most * items) : cost;
+}
+
+static ops_gemm_tiles make_tiles(const ops_gemm_task *t, uint32_t words, uint32_t bits,
+                                 uint32_t tiles, uint32_t warps_n, uint32_t warps, uint32_t times)
+{
+    const uint32_t run = words * 32 / bits, slices = warps / warps_n;
+    uint32_t rows = ROWS, unroll = 4 / words * (times ? times : 1);
+    while (rows < MAX_ROW_TILES * ROWS && rows < t->work.m) {
+        rows *= 2;
+    }
+    while (4 * run * slices * unroll < warps * LANES) { /* each work-item copies a part of A */
+        unroll *= 2;
+    }
+    return (ops_gemm_tiles){.block_m = (uint16_t)rows,
+                            .block_n = (uint16_t)(tiles * warps_n * COLUMNS),
+                            .block_k = (uint16_t)(4 * run),
+                            .intra_group_split_k = (uint16_t)slices,
+                            .lanes_m = 4,
+                            .lanes_n = 8,
+                            .thread_m = (uint8_t)(rows / 4),
+                            .thread_n = (uint8_t)(2 * tiles),
+                            .strip_m = 2,
+                            .strip_n = 1,
+                            .min_groups_per_unit = (uint8_t)(rows <= 16 && warps <= 8 ? 2 : 1),
+                            .unroll = (uint8_t)unroll,
+                            .matrix = 1};
+}
+
+static bool choose_tiles(const ops_context *context, ops_gemm_task *t, uint32_t words,
+                         uint32_t bits)
+{
+    enum { MAX_TILES = 2, LEAST_WARPS = 4, MOST_WARPS = 16, MAX_UNROLL = 8 };
+    const hal_device_info *info = context->info;
+    const ops_quantised_way *way = &context->quantised;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t tiles = MAX_TILES; tiles > 0; tiles--) {
+        for (uint32_t warps = LEAST_WARPS; warps <= MOST_WARPS; warps *= 2) {
+            for (uint32_t warps_n = 1; warps_n <= warps; warps_n *= 2) {
+                const ops_gemm_tiles s =
+                    make_tiles(t, words, bits, tiles, warps_n, warps, way->unroll);
+                const uint32_t items = warps * LANES;
+                const bool fits = items <= info->max_group_items &&
+                                  items <= info->max_group_size[0] && s.unroll <= MAX_UNROLL &&
+                                  tiles_bytes(&s) <= info->shared_bytes;
+                const bool is_given = !way->tiles || (tiles == way->tiles && warps == way->warps &&
+                                                      warps_n == way->warps_n);
+                const uint64_t cost = tiles_cost(context, t, &s, bits);
+                if (fits && is_given && cost < least) {
+                    least = cost;
+                    t->key.tiles = s;
+                }
+            }
+        }
+    }
+    return least < UINT64_MAX;
+}
+
+bool ops_quantised_units_complete(const ops_context *context, const ops_quantised_weights *w,
+                                  ops_gemm_task *t)
+{
+    const uint32_t words = t->key.b.k_contiguous ? choose_words(t, w) : 0;
+    const bool is_given = context->quantised.tiles != 0;
+    if (words == 0 || t->bindings.access[t->key.slots[0]] != HAL_ACCESS_READ ||
+        (!is_given && lanes_time(w, t->work.m) < units_time(w, t->work.m, words)) ||
+        !choose_tiles(context, t, words, w->bits)) {
+        return false;
+    }
+    const ops_gemm_tiles *s = &t->key.tiles;
+    const uint32_t turn = (uint32_t)s->block_k * s->intra_group_split_k * s->unroll;
+    bind_a(t);
+    bind_b(t);
+    t->key.unit_words = (uint8_t)words;
+    t->key.whole = t->work.k % turn == 0 && t->work.n % s->block_n == 0;
+    return true;
+}
