@@ -2,9 +2,12 @@
 
 #include "gradient_check.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/native/Resize.h>
 #include <ATen/native/TypeProperties.h>
@@ -165,19 +168,16 @@ at::DimVector shape_of(const Array &array)
     return shape;
 }
 
-void write_result(const Tensor &target, Array array, bool is_out)
+// Operators that read other elements than the one they write: PyTorch wants no operand as their
+// result. All others may write an operand, element by element.
+bool moves_elements(const std::string &name)
 {
-    const ScalarType type = scalar_type_of(array.type());
-    TORCH_CHECK(c10::canCast(type, target.scalar_type()), "result type ", type,
-                " can't be cast to the desired output type ", target.scalar_type());
-    const at::DimVector shape = shape_of(array);
-    if (is_out) {
-        at::native::resize_output(target, shape);
-    } else {
-        TORCH_CHECK(target.sizes() == at::IntArrayRef(shape), "output with shape ", target.sizes(),
-                    " doesn't match the broadcast shape ", at::IntArrayRef(shape));
-    }
-    assign(target, std::move(array));
+    static const std::set<std::string> names = {
+        "aten::cat",           "aten::gather",     "aten::index",
+        "aten::index_select",  "aten::kthvalue",   "aten::masked_select",
+        "aten::take",          "aten::mode",       "aten::median",
+    };
+    return names.count(name) != 0;
 }
 
 struct Kernel final : c10::OperatorKernel {
@@ -185,21 +185,77 @@ struct Kernel final : c10::OperatorKernel {
     Types types;
     Form form;
     ShapeRule shape_rule; // or null
+    bool is_moving;
 
     Kernel(const Operator &row, const c10::FunctionSchema &schema)
         : formula(row.formula), types(row.types), form(form_of(schema)),
-          shape_rule(shape_rule_of(schema.name()))
+          shape_rule(shape_rule_of(schema.name())), is_moving(moves_elements(schema.name()))
     {
     }
 
-    Tensor result_of(Array array, int64_t device, int written, torch::jit::Stack &stack) const
+    bool is_written(size_t index) const
+    {
+        return std::find(form.written.begin(), form.written.end(), (int)index) !=
+               form.written.end();
+    }
+
+    // Our results are computed before they are written, but programs that rely on that would be
+    // wrong elsewhere.
+    void require_apart(const Tensor &written, const Tensor &operand) const
+    {
+        if (!operand.defined() || !is_ours(operand)) {
+            return;
+        }
+        if (is_moving) {
+            at::assert_no_overlap(written, operand);
+        } else {
+            at::assert_no_partial_overlap(written, operand);
+        }
+    }
+
+    void check_overlap(const Call &c, const Tensor &written) const
+    {
+        for (size_t i = 0; i < c.count(); i++) {
+            const c10::IValue &value = c.value(i);
+            if (is_written(i)) {
+                continue;
+            }
+            if (value.isTensor()) {
+                require_apart(written, value.toTensor());
+            } else if (value.isTensorList()) {
+                for (const Tensor &operand : value.toTensorVector()) {
+                    require_apart(written, operand);
+                }
+            }
+        }
+    }
+
+    void write_result(const Call &c, const Tensor &target, Array array) const
+    {
+        const ScalarType type = scalar_type_of(array.type());
+        TORCH_CHECK(c10::canCast(type, target.scalar_type()), "result type ", type,
+                    " can't be cast to the desired output type ", target.scalar_type());
+        const at::DimVector shape = shape_of(array);
+        if (form.is_out) {
+            at::assert_no_internal_overlap(target);
+            at::native::resize_output(target, shape);
+            check_overlap(c, target);
+        } else {
+            TORCH_CHECK(target.sizes() == at::IntArrayRef(shape), "output with shape ",
+                        target.sizes(), " doesn't match the broadcast shape ",
+                        at::IntArrayRef(shape));
+        }
+        assign(target, std::move(array));
+    }
+
+    Tensor result_of(const Call &c, Array array, int written) const
     {
         if (written >= 0) {
-            const Tensor target = stack[stack.size() - form.argument_count + written].toTensor();
-            write_result(target, std::move(array), form.is_out);
+            const Tensor target = c.tensor((size_t)written);
+            write_result(c, target, std::move(array));
             return target;
         }
-        return array ? tensor_of(std::move(array), device) : Tensor();
+        return array ? tensor_of(std::move(array), c.device()) : Tensor();
     }
 
     c10::SmallVector<Tensor, 3> compute(const c10::OperatorHandle &op,
@@ -219,7 +275,7 @@ struct Kernel final : c10::OperatorKernel {
                 array = cast(array, call.common());
             }
             const int written = i < form.aliased ? form.written[i] : -1;
-            tensors.push_back(result_of(std::move(array), call.device(), written, stack));
+            tensors.push_back(result_of(call, std::move(array), written));
         }
         return tensors;
     }

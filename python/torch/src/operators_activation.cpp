@@ -1,6 +1,7 @@
 // Activations and losses, each with its derivative. The formulas are those of
 // the functions' definitions; arguments are in the order of PyTorch's schemas.
 #include <cmath>
+#include <limits>
 
 #include <ATen/WrapDimUtils.h>
 #include <ATen/core/Reduction.h>
@@ -70,7 +71,10 @@ Results sigmoid_backward(const Call &c)
 
 bool is_tanh_form(const Call &c, size_t index)
 {
-    return c.value(index).toStringView() == "tanh";
+    const std::string_view form = c.value(index).toStringView();
+    TORCH_CHECK(form == "tanh" || form == "none",
+                "approximate argument must be either none or tanh.");
+    return form == "tanh";
 }
 
 // The inner function of the tanh form.
@@ -232,11 +236,27 @@ Results shrink_backward(const Call &c) // of hard and soft: g, x, lambda
     return {where(both(greater_equal(x, -l), less_equal(x, l)), 0.0, c[0])};
 }
 
+double largest_of(ScalarType type)
+{
+    switch (type) {
+    case at::kHalf:
+        return std::numeric_limits<c10::Half>::max();
+    case at::kBFloat16:
+        return std::numeric_limits<c10::BFloat16>::max();
+    case at::kFloat:
+        return std::numeric_limits<float>::max();
+    default:
+        return std::numeric_limits<double>::max();
+    }
+}
+
 Results softshrink(const Call &c)
 {
     require_float(c);
     const Array x = c[0];
-    const double l = c.number(1);
+    const double l = c.number(1), most = largest_of(c.tensor(0).scalar_type());
+    TORCH_CHECK(l >= 0 && l <= most, "lambda must be in range [0, ", most, "] for input dtype ",
+                c.tensor(0).scalar_type(), ", but found ", l);
     return {where(greater(x, l), x - l, where(less(x, -l), x + l, x * 0))};
 }
 
@@ -327,6 +347,8 @@ Results smooth_l1_loss(const Call &c,
 {
     require_float(c);
     const double beta = c.value(3).toDouble();
+    TORCH_CHECK(!is_huber || beta > 0,
+                "huber_loss does not support non-positive values for delta.");
     const Array d = unary(OPS_ABS, c[0] - c[1]);
     if (beta == 0) {
         return reduced_loss(is_huber ? d * 0 : d, c.integer(2));

@@ -378,6 +378,9 @@ Results choose(const Call &c)
 Results masked_fill(const Call &c)
 {
     const Array x = c.plain(0);
+    TORCH_CHECK(!c.value(2).isTensor() || c.tensor(2).dim() == 0,
+                "masked_fill only supports a 0-dimensional value tensor, but got tensor with ",
+                c.tensor(2).dim(), " dimension(s).");
     const double number = c.number(2);
     if (hal_type_is_integer(x.type()) && number != std::trunc(number)) {
         throw Unsupported("a fraction for integers");

@@ -4,6 +4,7 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
+#include <ATen/native/ScatterGatherChecks.h>
 #include <ATen/native/TypeProperties.h>
 
 #include "call.h"
@@ -70,6 +71,16 @@ Array checked_indices(const Call &c, size_t index, int64_t length, int64_t low =
 
 // ---- Reading ----
 
+// An out= tensor at `index` has the type of the first operand.
+void require_result_type(const Call &c, size_t index)
+{
+    if (c.count() > index && c.value(index).isTensor()) {
+        TORCH_CHECK(c.tensor(index).scalar_type() == c.tensor(0).scalar_type(),
+                    "Expected out tensor to have dtype ", c.tensor(0).scalar_type(), ", but got ",
+                    c.tensor(index).scalar_type(), " instead");
+    }
+}
+
 // Indices are a vector, or one. The processor has the messages for others.
 void require_vector(const Tensor &indices)
 {
@@ -113,6 +124,8 @@ Array fitted(Array x, const Array &indices, int64_t axis)
 
 Results gather(const Call &c)
 {
+    at::native::gather_shape_check(c.tensor(0), c.integer(1), c.tensor(2));
+    require_result_type(c, 4);
     const Array x = with_axis(c.plain(0));
     const int64_t axis = axis_of(c, 1, x);
     const Array i = with_axis(checked_indices(c, 2, x.length(axis)));
@@ -183,6 +196,9 @@ Array with_first(const Array &x, const Array &part)
 
 Results scatter(const Call &c, ops_scatter_kind kind)
 {
+    at::native::scatter_shape_check(
+        c.tensor(0), c.integer(1), c.tensor(2),
+        c.value(3).isTensor() ? std::optional<Tensor>(c.tensor(3)) : std::nullopt);
     const Array x = c.plain(0);
     const int64_t axis = axis_of(c, 1, x);
     const Array i = checked_indices(c, 2, x.length(axis));
@@ -329,6 +345,9 @@ Results put(const Call &c) // self, indices of the flattened elements, source,
 // The elements of the source, in order, where the mask is true.
 Results masked_scatter(const Call &c) // self, mask, source
 {
+    TORCH_CHECK(c.tensor(1).scalar_type() == at::kBool,
+                "masked_scatter_ only supports boolean masks, but got mask with dtype ",
+                c.tensor(1).scalar_type());
     const Array x = c.plain(0), source = flatten(c.plain(2));
     if (source.type() != x.type() || source.count() == 0 || x.count() == 0) {
         throw Unsupported("a source of another type, or nothing");
@@ -740,6 +759,11 @@ Results roll(const Call &c) // self, shifts, dims
 {
     Array x = c.plain(0);
     const std::vector<int64_t> shifts = c.integers(1), dims = c.integers(2);
+    TORCH_CHECK(!shifts.empty(), "`shifts` required");
+    for (const int64_t dim : dims) {
+        TORCH_CHECK_INDEX(c.tensor(0).dim() > 0, "Dimension specified as ", dim,
+                          " but tensor has no dimensions");
+    }
     const bool is_flat = dims.empty() && shifts.size() == 1;
     if (!is_flat && dims.size() != shifts.size()) {
         throw Unsupported("shifts and dims of different lengths");

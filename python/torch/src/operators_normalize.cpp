@@ -67,9 +67,12 @@ Array like_operand(const Call &c, size_t index, const Array &y)
 
 Results layer_norm(const Call &c) // x, shape, weight, bias, eps
 {
+    const std::vector<int64_t> inner = c.integers(1);
+    TORCH_CHECK(!inner.empty(),
+                "Expected normalized_shape to be at least 1-dimensional, i.e., containing at "
+                "least one element, but got normalized_shape = []");
     const Array x = c[0];
     require_elements(x);
-    const std::vector<int64_t> inner = c.integers(1);
     const int64_t n = product(inner);
     const at::IntArrayRef sizes = c.tensor(0).sizes();
     TORCH_CHECK(sizes.size() >= inner.size() &&

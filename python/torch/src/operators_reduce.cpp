@@ -102,10 +102,9 @@ template <ops_reduction R> Results sum(const Call &c, size_t dims, size_t keep, 
     hal_type result;
     const hal_type type = sum_type(c, dtype, &result);
     TORCH_CHECK(R != OPS_REDUCE_MEAN || hal_type_is_float(result),
-                "mean(): could not infer output dtype. Input dtype must be "
-                "either a floating point "
-                "or complex dtype. Got: ",
-                c.tensor(0).scalar_type());
+                "mean(): could not infer output dtype. ", c.has(dtype) ? "Optional" : "Input",
+                " dtype must be either a floating point or complex dtype. Got: ",
+                c.dtype_or(dtype, c.tensor(0).scalar_type()));
     const Array x = c.cast_to(0, type);
     const Axes axes = dims ? axes_of(c, x, dims, keep) : all_axes(x);
     if (R == OPS_REDUCE_MEAN && axes.count == 0) {
@@ -138,8 +137,12 @@ Array extreme(const Call &c, ops_reduction r, const Array &x, const Axes &axes)
     return cast(reduced(r, x, axes), type_of(c.tensor(0).scalar_type()));
 }
 
-template <ops_reduction R> Results extreme_dims(const Call &c)
+template <ops_reduction R> Results extreme_dims(const Call &c) // x, dim, keepdim, out
 {
+    TORCH_CHECK(c.count() < 4 || c.tensor(0).scalar_type() == c.tensor(3).scalar_type(),
+                "Expected the dtype for input and out to match, but got ",
+                c.tensor(0).scalar_type(), " for input's dtype and ",
+                c.tensor(3).scalar_type(), " for out's dtype.");
     const Array x = orderable(c);
     return {extreme(c, R, x, axes_of(c, x, 1, 2))};
 }
@@ -415,7 +418,12 @@ const Operator TABLE[] = {
     {"max.dim max.dim_max", Types::PLAIN, extreme_and_place<OPS_REDUCE_MAX, OPS_REDUCE_ARGMAX>},
     {"min.dim min.dim_min", Types::PLAIN, extreme_and_place<OPS_REDUCE_MIN, OPS_REDUCE_ARGMIN>},
     {"aminmax aminmax.out", Types::PLAIN,
-     [](const Call &c) -> Results {
+     [](const Call &c) -> Results { // x, dim, keepdim, min, max
+         for (size_t i = 3; i < c.count(); i++) {
+             TORCH_CHECK(c.tensor(i).scalar_type() == c.tensor(0).scalar_type(),
+                         "Expected out tensor to have dtype ", c.tensor(0).dtype(), ", but got ",
+                         c.tensor(i).dtype(), " instead");
+         }
          const Array x = orderable(c);
          const Axes axes =
              c.has(1) ? axes_of(c, x, 1, 2) : axes_of(x, at::OptionalIntArrayRef(), c.flag(2));

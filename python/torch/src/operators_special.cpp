@@ -142,6 +142,12 @@ Results trace(const Call &c)
 
 Results cross(const Call &c) // x, y, dim
 {
+    const Tensor &a = c.tensor(0), &b = c.tensor(1);
+    const int64_t dim = c.integer(2);
+    TORCH_CHECK(a.dim() == b.dim(),
+                "linalg.cross: inputs must have the same number of dimensions.");
+    TORCH_CHECK(a.size(dim) == 3 && b.size(dim) == 3, "linalg.cross: inputs dimension ", dim,
+                " must have length 3. Got ", a.size(dim), " and ", b.size(dim));
     require_float(c);
     at::DimVector shape = at::infer_size_dimvector(c.tensor(0).sizes(), c.tensor(1).sizes());
     const int64_t axis = at::maybe_wrap_dim(c.integer(2), (int64_t)shape.size());
@@ -211,6 +217,8 @@ Array places_in(const Array &sorted, const Array &values, bool is_right)
 
 Results bucketize(const Call &c) // values, boundaries, out_int32, right
 {
+    TORCH_CHECK(c.tensor(1).dim() == 1, "boundaries tensor must be 1 dimension, but got dim(",
+                c.tensor(1).dim(), ")");
     if (c.is_number(0)) {
         throw Unsupported("a search for a number");
     }
