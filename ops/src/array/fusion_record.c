@@ -5,6 +5,7 @@
 #include "matmul_record.h"
 
 #include "gemm/windows.h"
+#include "kernels/depthwise_weights.h"
 #include "kernels/direct.h"
 #include "kernels/fold.h"
 #include "kernels/pool.h"
@@ -290,6 +291,17 @@ static hal_status record_depthwise(const ops_fusion_plan *plan, const ops_tensor
                          bias, &second);
 }
 
+/* Results are [images, lines, places, window, C m] with channels last, else [C m, window, images,
+ * lines, places]. */
+static hal_status record_depthwise_weights(const ops_fusion_plan *plan, const ops_tensor *y)
+{
+    static const int32_t last[5] = {0, 1, 4, 3, 2}, second[5] = {2, 3, 0, 1, 4};
+    ops_tensor sums;
+    HAL_TRY(ops_tensor_permute(y, plan->anchor->function ? last : second, &sums));
+    return ops_depthwise_weights(plan->context, plan->anchor->form, &plan->inputs[0]->view,
+                                 &plan->inputs[1]->view, &sums);
+}
+
 static hal_status record_direct(const ops_fusion_plan *plan, const ops_tensor *y)
 {
     const ops_direct_form *form = plan->anchor->form;
@@ -342,6 +354,8 @@ static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expressio
         return ops_unfold(plan->context, anchor->form, x, &plan->inputs[1]->view, y);
     case OPS_OPERATION_DEPTHWISE:
         return record_depthwise(plan, y);
+    case OPS_OPERATION_DEPTHWISE_WEIGHTS:
+        return record_depthwise_weights(plan, y);
     case OPS_OPERATION_CONVOLUTION:
         return record_convolution(plan, y);
     case OPS_OPERATION_DIRECT:

@@ -2,6 +2,7 @@
 #include "node.h"
 
 #include "gemm/windows.h"
+#include "kernels/depthwise_weights.h"
 #include "kernels/direct_form.h"
 #include "kernels/pool.h"
 #include "kernels/resize.h"
@@ -475,10 +476,11 @@ uint32_t ops_node_form_bytes(const ops_array *node)
         const ops_grouped_form *groups = node->form;
         return (uint32_t)(sizeof *groups + (size_t)groups->count * sizeof *groups->offsets);
     }
-    return node->operation == OPS_OPERATION_UNFOLD        ? sizeof(ops_unfold_places)
-           : node->operation == OPS_OPERATION_DEPTHWISE   ? sizeof(ops_depthwise_options)
-           : node->operation == OPS_OPERATION_CONVOLUTION ? sizeof(ops_gemm_windows_form)
-           : node->operation == OPS_OPERATION_DIRECT      ? sizeof(ops_direct_form)
+    return node->operation == OPS_OPERATION_UNFOLD              ? sizeof(ops_unfold_places)
+           : node->operation == OPS_OPERATION_DEPTHWISE         ? sizeof(ops_depthwise_options)
+           : node->operation == OPS_OPERATION_DEPTHWISE_WEIGHTS ? sizeof(ops_depthwise_weights_form)
+           : node->operation == OPS_OPERATION_CONVOLUTION       ? sizeof(ops_gemm_windows_form)
+           : node->operation == OPS_OPERATION_DIRECT            ? sizeof(ops_direct_form)
            : node->operation == OPS_OPERATION_POOL || node->operation == OPS_OPERATION_POOL_GRADIENT
                ? sizeof(ops_pool_form)
            : node->operation == OPS_OPERATION_RESIZE ? sizeof(ops_resize_form)
@@ -514,6 +516,7 @@ const char *ops_node_operation_name(const ops_array *node)
         [OPS_OPERATION_ATTENTION] = "attention",
         [OPS_OPERATION_UNFOLD] = "unfold",
         [OPS_OPERATION_DEPTHWISE] = "depthwise",
+        [OPS_OPERATION_DEPTHWISE_WEIGHTS] = "depthwise_weights",
         [OPS_OPERATION_CONVOLUTION] = "convolution",
         [OPS_OPERATION_DIRECT] = "convolution",
         [OPS_OPERATION_POOL] = "pool",

@@ -72,15 +72,17 @@ typedef enum ops_operation {
     OPS_OPERATION_ORDER,       /* places of the sorted elements; `function`: descending */
     OPS_OPERATION_CONCATENATE, /* `function`: OPS_CONCATENATE_PARTS, or 0 */
     OPS_OPERATION_ONE_HOT,
-    OPS_OPERATION_ATTENTION,   /* `function` is that of ops_attention_function */
-    OPS_OPERATION_UNFOLD,      /* of operand 0, with operand 1 outside; `form`: ops_unfold_places */
-    OPS_OPERATION_DEPTHWISE,   /* of operand 0 with weights 1 and a bias 2, which may be missing;
+    OPS_OPERATION_ATTENTION, /* `function` is that of ops_attention_function */
+    OPS_OPERATION_UNFOLD,    /* of operand 0, with operand 1 outside; `form`: ops_unfold_places */
+    OPS_OPERATION_DEPTHWISE, /* of operand 0 with weights 1 and a bias 2, which may be missing;
                               * `form`: ops_depthwise_options; `function`: 1 with channels last */
-    OPS_OPERATION_CONVOLUTION, /* of operand 0 with 1 and a bias 2, which may be missing, as
+    OPS_OPERATION_DEPTHWISE_WEIGHTS, /* sums of the products of operands 0 and 1, `form`:
+                                * ops_depthwise_weights_form; `function`: 1 with channels last */
+    OPS_OPERATION_CONVOLUTION,       /* of operand 0 with 1 and a bias 2, which may be missing, as
                                 * ops_gemm_windows; `form`: ops_gemm_windows_form; `function`: 1
                                 * with channels last */
-    OPS_OPERATION_DIRECT,      /* the same, as ops_direct; `form`: ops_direct_form */
-    OPS_OPERATION_POOL,        /* of operand 0; `form`: ops_pool_form; `function`: 1 with channels
+    OPS_OPERATION_DIRECT,            /* the same, as ops_direct; `form`: ops_direct_form */
+    OPS_OPERATION_POOL,          /* of operand 0; `form`: ops_pool_form; `function`: 1 with channels
                                 * last */
     OPS_OPERATION_POOL_GRADIENT, /* of operand 0 with places 1, which may be missing; the rest as of
                                   * POOL */

@@ -1,6 +1,8 @@
 /* See convolution_weights.h. */
 #include "convolution_weights.h"
+#include "kernels/depthwise_weights.h"
 #include "tensor/context.h"
+#include "tensor/loop_limit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +92,86 @@ static ops_array *weights_by_elements(const ops_convolution_form *f, ops_array *
         all = ops_array_reduce(OPS_REDUCE_SUM, 0, 0, all);
     }
     return ops_compose_cast(type, all);
+}
+
+/* ---- By one kernel ---- */
+
+/* More results of a channel are products, which read x once for all of them. */
+enum { MOST_MULTIPLE = 4 };
+
+/* Work-items of a compute unit that hide the time of loads: each has several at a time. */
+enum { UNIT_ITEMS = 512 };
+
+/* Whether one kernel sums the products of x and dy, in parts; sets its form. */
+static bool form_make(const ops_convolution_form *f, const ops_array *x,
+                      ops_depthwise_weights_form *form)
+{
+    const ops_context *context = x->owner->context;
+    const uint32_t last = f->rank - 1;
+    const int64_t volume = ops_convolution_volume(f, f->window), most = INT32_MAX / 4;
+    const int64_t lines = last > 0 ? f->places[0] : 1;
+    const int64_t others =
+        ops_convolution_volume(f, f->places) / f->places[last] / (lines > 0 ? lines : 1);
+    const int64_t items = f->groups * f->outputs * f->places[last];
+    const int64_t busy = (int64_t)context->info->compute_units * UNIT_ITEMS;
+    bool fits = context->tuning->convolution.pools_at_once && f->inputs == 1 && items > 0 &&
+                f->outputs <= MOST_MULTIPLE && volume <= OPS_DEPTHWISE_ELEMENTS && f->images > 0 &&
+                f->images <= most && others > 0 && items < busy * busy;
+    memset(form, 0, sizeof *form); /* a part of the key */
+    for (uint32_t i = 0; i < f->rank && fits; i++) {
+        fits = f->length[i] <= most && f->before[i] <= most && f->stride[i] <= most &&
+               f->dilation[i] <= most / OPS_DEPTHWISE_ELEMENTS &&
+               (f->places[i] - 1) * f->stride[i] <= most;
+    }
+    if (!fits) {
+        return false;
+    }
+    /* Parts of images, and where these are too few of lines. */
+    const int64_t parts = (busy + items - 1) / items;
+    const int64_t by_images = parts < f->images ? parts : f->images;
+    const int64_t by_lines = (parts + by_images - 1) / by_images;
+    form->rank = f->rank;
+    form->images = (uint32_t)((f->images + by_images - 1) / by_images);
+    form->lines = (uint32_t)(by_lines < lines ? (lines + by_lines - 1) / by_lines : 1);
+    memcpy(form->window, f->window, f->rank * sizeof *form->window);
+    memcpy(form->stride, f->stride, f->rank * sizeof *form->stride);
+    memcpy(form->dilation, f->dilation, f->rank * sizeof *form->dilation);
+    memcpy(form->before, f->before, f->rank * sizeof *form->before);
+    /* Each loop's iterations and those of the loops around it. */
+    return 3 * form->images * form->lines * (double)others < (double)ops_loop_limit(context, 0, 0);
+}
+
+/* [groups O, 1, window] of x without padding. */
+static ops_array *weights_at_once(const ops_convolution_form *f,
+                                  const ops_depthwise_weights_form *form, ops_array *x,
+                                  ops_array *dy)
+{
+    const int64_t volume = ops_convolution_volume(f, f->window), channels = f->groups * f->outputs;
+    const int64_t lines = f->rank > 1 ? f->places[0] : 1, places = f->places[f->rank - 1];
+    const int64_t image_parts = (f->images + form->images - 1) / form->images;
+    const int64_t line_parts = (lines + form->lines - 1) / form->lines;
+    const int64_t parts = image_parts * line_parts * places;
+    const int64_t last[5] = {image_parts, line_parts, places, volume, channels};
+    const int64_t second[5] = {channels, volume, image_parts, line_parts, places};
+    const hal_type type = x->view.type;
+    ops_array *const operands[2] = {x, dy};
+    ops_result result;
+    ops_result_like(x, &result);
+    result.type = ops_compose_sum_type(type);
+    result.rank = 5;
+    result.shape = f->channels_last ? last : second;
+    result.form = form;
+    result.form_bytes = sizeof *form;
+    ops_array *sums = ops_defer("ops_array_convolution_weights", OPS_OPERATION_DEPTHWISE_WEIGHTS,
+                                f->channels_last, operands, 2, &result);
+    const int64_t rows[2][2] = {{channels * volume, parts}, {parts, volume * channels}};
+    sums = sums ? ops_array_reshape(sums, 2, rows[f->channels_last]) : NULL;
+    sums = sums ? ops_array_reduce(OPS_REDUCE_SUM, f->channels_last ? 0 : 1, 0, sums) : NULL;
+    if (sums && f->channels_last) {
+        sums = ops_array_reshape(sums, 2, (int64_t[]){volume, channels});
+        sums = sums ? ops_array_transpose(sums, 0, 1) : NULL;
+    }
+    return ops_compose_cast(type, sums);
 }
 
 /* ---- By copied windows ---- */
@@ -213,6 +295,11 @@ ops_array *ops_convolution_weights(const ops_convolution_form *f, ops_array *x, 
 {
     int64_t shape[OPS_MAX_RANK] = {f->groups * f->outputs, f->inputs};
     memcpy(shape + 2, f->window, f->rank * sizeof *shape);
+    ops_depthwise_weights_form form;
+    if (form_make(f, x, &form)) {
+        ops_array *sums = weights_at_once(f, &form, x, dy);
+        return sums ? ops_array_reshape(sums, f->rank + 2, shape) : NULL;
+    }
     x = ops_convolution_pad(f, x);
     if (!x) {
         return NULL;

@@ -46,7 +46,8 @@ enum {
     OPS_FAMILY_SCATTER_ATOMIC,
     OPS_FAMILY_SCATTER_FEW,
     OPS_FAMILY_POOL_GRADIENT,
-    OPS_FAMILY_RESIZE
+    OPS_FAMILY_RESIZE,
+    OPS_FAMILY_DEPTHWISE_WEIGHTS
 };
 
 /* Everything that the text of a kernel depends on, as bytes; equal keys share a kernel. A key

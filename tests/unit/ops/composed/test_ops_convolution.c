@@ -3,6 +3,7 @@
 #include "ops_arrays.h"
 #include "ops_fixture.h"
 
+#include <math.h>
 #include <ops/convolution.h>
 
 static ops_array *numbers(uint32_t rank, const int64_t *shape, double step)
@@ -261,6 +262,78 @@ static void steps_may_be_far_longer_than_windows(void **state)
     ok(ops_scope_end(test_context));
 }
 
+/* A convolution with one channel per group and two results, whose gradient is summed in parts. */
+enum { IMAGES = 5, ROWS = 9, COLUMNS = 11, DOWN = 5, ACROSS = 11, RESULTS = 2, WINDOW = 6 };
+
+/* The gradient of element k of the window of a result, in double precision; x and dy have their
+ * channels second, or last. */
+static double weight_gradient(const float *x, const float *dy, int64_t groups, bool last, int64_t o,
+                              int64_t k)
+{
+    double sum = 0;
+    for (int64_t at = 0; at < IMAGES * DOWN * ACROSS; at++) {
+        const int64_t n = at / (DOWN * ACROSS), place = at % (DOWN * ACROSS);
+        const int64_t row = place / ACROSS * 2 + k / 2 - 1;
+        const int64_t column = place % ACROSS + k % 2 * 2 - 1;
+        if (row < 0 || row >= ROWS || column < 0 || column >= COLUMNS) {
+            continue;
+        }
+        const int64_t c = o / RESULTS, outputs = groups * RESULTS;
+        const int64_t cell = row * COLUMNS + column;
+        sum += (double)x[last ? (n * ROWS * COLUMNS + cell) * groups + c
+                              : (n * groups + c) * ROWS * COLUMNS + cell] *
+               (double)dy[last ? at * outputs + o : (n * outputs + o) * DOWN * ACROSS + place];
+    }
+    return sum;
+}
+
+/* Few channels have parts of lines, more some of images, many one part for all, and the last part
+ * may be shorter: sums are right, and of two kernels where channels are second, else three, on devices that have the kernel. */
+static void depthwise_weights_are_sums(void **state)
+{
+    enum { MOST = 256 };
+    static float x[IMAGES * MOST * ROWS * COLUMNS], dy[IMAGES * MOST * RESULTS * DOWN * ACROSS];
+    float found[MOST * RESULTS * WINDOW];
+    static const int64_t groups[3] = {3, 12, MOST};
+    for (uint32_t i = 0; i < 6; i++) {
+        const int64_t g = groups[i / 2], o = g * RESULTS;
+        const uint32_t last = i % 2;
+        const ops_convolution_options options = {.size = sizeof options,
+                                                 .channels_last = last,
+                                                 .groups = g,
+                                                 .stride = {2, 1},
+                                                 .dilation = {1, 2},
+                                                 .before = {1, 1},
+                                                 .after = {1, 1}};
+        const int64_t x_last[4] = {IMAGES, ROWS, COLUMNS, g}, y_last[4] = {IMAGES, DOWN, ACROSS, o};
+        const int64_t second[4] = {IMAGES, g, ROWS, COLUMNS},
+                      y_second[4] = {IMAGES, o, DOWN, ACROSS};
+        ok(ops_scope_begin(test_context));
+        for (int64_t k = 0; k < IMAGES * g * ROWS * COLUMNS; k++) {
+            x[k] = (float)(k * 37 % 101) / 50 - 1;
+        }
+        for (int64_t k = 0; k < IMAGES * o * DOWN * ACROSS; k++) {
+            dy[k] = (float)(k * 53 % 97) / 48 - 1;
+        }
+        ops_array *image =
+            ops_array_from_host(test_context, HAL_TYPE_F32, 4, last ? x_last : second, x);
+        ops_array *given =
+            ops_array_from_host(test_context, HAL_TYPE_F32, 4, last ? y_last : y_second, dy);
+        ok(ops_array_evaluate((ops_array *[]){made(image), made(given)}, 2));
+        const uint64_t before = statistics_of(test_context).kernels;
+        ops_array *dw = ops_array_convolution_weights(&options, image, given, (int64_t[]){3, 2});
+        ok(ops_array_read(made(dw), (uint64_t)(o * WINDOW) * sizeof *found, found));
+        if (test_context->tuning->convolution.pools_at_once) {
+            assert_in_range(statistics_of(test_context).kernels - before, 2, 2 + last);
+        }
+        for (int64_t k = 0; k < o * WINDOW; k++) {
+            const double sum = weight_gradient(x, dy, g, last, k / WINDOW, k % WINDOW);
+            assert_true(fabs(found[k] - sum) < 1e-3);
+        }
+        ok(ops_scope_end(test_context));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(steps_may_be_far_longer_than_windows),
@@ -271,6 +344,7 @@ int main(void)
                                        cmocka_unit_test(neighbours_change_no_bits),
                                        cmocka_unit_test(wrong_calls_are_refused),
                                        cmocka_unit_test(views_are_right),
-                                       cmocka_unit_test(depthwise_with_activation)};
+                                       cmocka_unit_test(depthwise_with_activation),
+                                       cmocka_unit_test(depthwise_weights_are_sums)};
     return RUN_ON_ALL(tests);
 }
