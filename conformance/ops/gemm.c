@@ -336,6 +336,13 @@ static void add_long(case_list *list)
     tested.beta = 0.0;
     tested.epilogue = EPILOGUE_NONE;
     add_product(list, &tested);
+    /* More steps than loops may have together on some devices, also in a general kernel. */
+    tested.m = 64;
+    tested.n = 27;
+    tested.k = 70000;
+    tested.transpose_a = 0;
+    add_product(list, &tested);
+    tested.transpose_a = 1;
     /* More steps than a loop may have on some devices, of a batch with an epilogue. */
     tested.m = 5;
     tested.n = 3;

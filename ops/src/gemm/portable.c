@@ -78,11 +78,11 @@ static void b_set_packed(ops_product *product, ops_tensor *layout)
     *b = ops_matrix_of(layout, shape);
 }
 
-/* A kernel has at most one iteration for each step of k. */
+/* A kernel has at most one iteration for each step of k, and general ones one around them. */
 int64_t ops_gemm_longest_k(const ops_context *context, const ops_gemm_options *options)
 {
     const uint64_t results = OPS_GEMM_MAX_SUMS * ops_loops_of(options ? options->epilogue : NULL);
-    const int64_t steps = ops_loop_limit(context, 0, results), least = OPS_GEMM_DEPTH_STEP;
+    const int64_t steps = ops_loop_limit(context, 1, results), least = OPS_GEMM_DEPTH_STEP;
     return steps < least ? least : steps / least * least;
 }
 

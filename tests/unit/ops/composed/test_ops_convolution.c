@@ -288,7 +288,8 @@ static double weight_gradient(const float *x, const float *dy, int64_t groups, b
 }
 
 /* Few channels have parts of lines, more some of images, many one part for all, and the last part
- * may be shorter: sums are right, and of two kernels where channels are second, else three, on devices that have the kernel. */
+ * may be shorter: sums are right, and of two kernels where channels are second, else three, on
+ * devices that have the kernel. */
 static void depthwise_weights_are_sums(void **state)
 {
     enum { MOST = 256 };
