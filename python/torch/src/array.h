@@ -200,9 +200,14 @@ inline Array cast(const Array &x, hal_type type)
     }
     return Array(ops_array_cast(type, x));
 }
+// Of x itself where it has the shape: a view would end the kernel that computes x.
 inline Array reshape(const Array &x, uint32_t rank, const int64_t *shape)
 {
-    return Array(ops_array_reshape(x, rank, shape));
+    bool same = x.rank() == (int64_t)rank;
+    for (uint32_t i = 0; same && i < rank; i++) {
+        same = x.length(i) == shape[i];
+    }
+    return same ? x : Array(ops_array_reshape(x, rank, shape));
 }
 template <class Shape> Array reshape(const Array &x, const Shape &shape)
 {

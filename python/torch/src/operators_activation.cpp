@@ -427,50 +427,61 @@ void require_classes(const Call &c, size_t target, int64_t classes, size_t ignor
 
 struct Classes {
     Array log_probabilities; // [n, classes]
-    Array hot;               // 1 at the class, 0 elsewhere and in ignored rows; times the weight
-    bool is_single;
+    Array target;            // [n]
 };
 
-Classes classes_of(const Call &c, size_t x, size_t target, size_t weight, size_t ignored)
+Classes classes_of(const Call &c, size_t x, size_t target)
 {
     Array p = c[x], t = c.plain(target);
-    Classes result;
-    result.is_single = p.rank() == 1;
-    if (result.is_single) {
+    if (p.rank() == 1) {
         p = reshape(p, at::DimVector{1, p.count()});
         t = flatten(t);
     }
     if (p.rank() != 2 || t.rank() != 1 || p.length(0) != t.count() || p.count() == 0) {
         throw Unsupported("shapes of another loss");
     }
-    result.log_probabilities = p;
-    result.hot = hot_classes(c, t, p.type(), p.length(1), c.integer(ignored));
-    if (c.has(weight)) {
-        result.hot = result.hot * c[weight];
+    return {p, t};
+}
+
+// The loss of x, target, weight, reduction and ignored: `p` has the classes along axis 1, and
+// `target` one for each of its other places. Only the class of each place is read: a comparison of
+// all would keep arrays of p's size until the loss is read.
+Results loss_of_classes(const Call &c, const Array &p, const Array &target)
+{
+    at::DimVector sizes;
+    for (int64_t axis = 0; axis < p.rank(); axis++) {
+        sizes.push_back(axis == 1 ? 1 : p.length(axis));
     }
-    return result;
+    const bool is_index = target.type() == HAL_TYPE_I32 || target.type() == HAL_TYPE_I64;
+    const Array t = reshape(is_index ? target : cast(target, HAL_TYPE_I64), sizes);
+    const Array ignored = equal(t, (double)c.integer(4));
+    const Array weights =
+        c.has(2) ? where(ignored, 0.0, reshape(Array(ops_array_gather(0, c[2], flatten(t))), sizes))
+                 : 1 - cast(ignored, p.type());
+    const Array picked(ops_array_take_along_axis(1, p, t));
+    const Array losses = flatten(-where(equal(weights, 0), 0.0, picked * weights));
+    const Array total = reduce(OPS_REDUCE_SUM, flatten(weights), 0, false);
+    if (c.integer(3) == at::Reduction::None) {
+        return {reshape(losses, c.tensor(1).sizes()), scalar_like(total, 0)};
+    }
+    const Array sum = reduce(OPS_REDUCE_SUM, losses, 0, false);
+    return {c.integer(3) == at::Reduction::Mean ? sum / total : sum, total};
 }
 
 Results nll_loss(const Call &c) // x, target, weight, reduction, ignored
 {
-    const Classes k = classes_of(c, 0, 1, 2, 4);
+    const Classes k = classes_of(c, 0, 1);
     require_classes(c, 1, k.log_probabilities.length(1), 4);
-    const Array losses =
-        -reduce(OPS_REDUCE_SUM, where(equal(k.hot, 0), 0.0, k.log_probabilities * k.hot), 1, false);
-    const Array total = reduce(OPS_REDUCE_SUM, flatten(k.hot), 0, false);
-    const int64_t reduction = c.integer(3);
-    if (reduction == at::Reduction::None) {
-        const Array zero = scalar_like(total, 0);
-        return {k.is_single ? reshape(losses, at::DimVector()) : losses, zero};
-    }
-    const Array sum = reduce(OPS_REDUCE_SUM, losses, 0, false);
-    return {reduction == at::Reduction::Mean ? sum / total : sum, total};
+    return loss_of_classes(c, k.log_probabilities, k.target);
 }
 
 Results nll_loss_backward(const Call &c) // g, x, target, weight, reduction, ignored, total
 {
-    const Classes k = classes_of(c, 1, 2, 3, 5);
-    require_classes(c, 2, k.log_probabilities.length(1), 5);
+    const Classes k = classes_of(c, 1, 2);
+    const int64_t classes = k.log_probabilities.length(1);
+    require_classes(c, 2, classes, 5);
+    Array hot = hot_classes(c, k.target, k.log_probabilities.type(), classes, c.integer(5));
+    hot = c.has(3) ? hot * c[3] : hot;
     Array g = c[0];
     if (c.integer(4) == at::Reduction::Mean) {
         g = g / c[6];
@@ -478,15 +489,7 @@ Results nll_loss_backward(const Call &c) // g, x, target, weight, reduction, ign
     if (g.rank() == 1) {
         g = reshape(g, at::DimVector{g.count(), 1});
     }
-    return {reshape(-k.hot * g, c.tensor(1).sizes())};
-}
-
-// [n, classes, y, x] as rows of classes.
-Array pixels_as_rows(const Array &x)
-{
-    const int32_t order[] = {0, 2, 3, 1};
-    const Array moved(ops_array_permute(x, order));
-    return reshape(moved, at::DimVector{x.count() / x.length(1), x.length(1)});
+    return {reshape(-hot * g, c.tensor(1).sizes())};
 }
 
 Results nll_loss2d(const Call &c) // x, target, weight, reduction, ignored
@@ -495,17 +498,8 @@ Results nll_loss2d(const Call &c) // x, target, weight, reduction, ignored
     if (x.rank() != 4 || target.rank() != 3 || x.count() == 0) {
         throw Unsupported("shapes of another loss");
     }
-    const Array rows = pixels_as_rows(x);
-    require_classes(c, 1, rows.length(1), 4);
-    Array hot = hot_classes(c, target, rows.type(), rows.length(1), c.integer(4));
-    hot = c.has(2) ? hot * c[2] : hot;
-    const Array losses = -reduce(OPS_REDUCE_SUM, where(equal(hot, 0), 0.0, rows * hot), 1, false);
-    const Array total = reduce(OPS_REDUCE_SUM, flatten(hot), 0, false);
-    if (c.integer(3) == at::Reduction::None) {
-        return {reshape(losses, c.tensor(1).sizes()), scalar_like(total, 0)};
-    }
-    const Array sum = reduce(OPS_REDUCE_SUM, losses, 0, false);
-    return {c.integer(3) == at::Reduction::Mean ? sum / total : sum, total};
+    require_classes(c, 1, x.length(1), 4);
+    return loss_of_classes(c, x, target);
 }
 
 Results nll_loss2d_backward(const Call &c) // g, x, target, weight, reduction, ignored, total

@@ -199,6 +199,24 @@ def test_no_arrays_are_left():
     assert torch.halyard.statistics()["arrays"] <= before
 
 
+@pytest.mark.parametrize("narrow, most", [(False, 16.5), (True, 10.5)])
+def test_a_loss_of_classes_keeps_few_arrays_of_all_classes(narrow, most, strict):
+    """Bytes for each logit. In float32 as PyTorch: logits, their log softmax, the loss's gradient and theirs."""
+    rows, classes = 256, 4096
+    x, w = (torch.randn(n, 8).to(DEVICE).requires_grad_() for n in (rows, classes))
+    labels = (torch.arange(rows) % classes).to(DEVICE)
+    torch.halyard.synchronize()
+    before = torch.halyard.memory_allocated()
+    torch.halyard.reset_peak_memory_stats()
+    with torch.autocast(DEVICE, torch.bfloat16, enabled=narrow):
+        logits = torch.nn.functional.linear(x, w)
+        loss = torch.nn.functional.cross_entropy(logits, labels)
+    loss.backward()
+    torch.halyard.synchronize()
+    assert (torch.halyard.max_memory_allocated() - before) / (rows * classes) < most
+    assert loss.isfinite()
+
+
 def test_masks(strict):
     x = values(4, 5, 3)
     rows, places = x[:, 0, 0] > 0, x > 0

@@ -84,6 +84,8 @@ def updates(x):
 
 CASES["training step"] = ([SQUARE] * 3, training_step, 1)
 CASES["loop of updates"] = ([SQUARE], updates, 2)
+CASES["narrow gradient of log softmax"] = ([SQUARE] * 2, lambda g, y: torch.ops.aten._log_softmax_backward_data(
+    g.bfloat16(), y.bfloat16(), 1, torch.bfloat16), 1)
 # Two products, the second with the sum of both, and the cell.
 CASES["lstm cell"] = ([(4, 8), (4, 12), (4, 12), (48, 8), (48, 12), (48,), (48,)],
                       lambda x, h, c, w, v, a, b: torch.lstm_cell(x, (h, c), w, v, a, b), 3)
