@@ -53,8 +53,7 @@
       "how products by quantised weights of few rows are computed, for measurements: lanes "       \
       "(without matrix units), copied (the weights become a matrix), or tiles of matrix units, "   \
       "as "                                                                                        \
-      "2x4x16x1: for a warp, warps along columns, warps, units of 16 bytes ahead; unset: by "      \
-      "bytes "                                                                                     \
+      "2x4x16x1: for a warp, warps along columns, warps, turns of weights ahead; unset: by bytes " \
       "and operations")                                                                            \
     X(HAL_COMM, "RANK/COUNT:NAME", "hal/src/comm/environment.c",                                   \
       "the process's rank in the communicator that hal_comm_create_from_environment creates, "     \

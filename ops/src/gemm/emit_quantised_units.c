@@ -2,19 +2,24 @@
  * product, of 16 columns of B and 8 rows of A at a time.
  *
  * A lane reads the packed numbers of its columns from global memory to registers, up to 16 bytes
- * along k at once, the next ones while the present ones are multiplied. A table in shared memory,
- * one for each lane so that no banks collide, has the word of two elements that a byte decodes to;
- * of formats of 8 bits the number twice. Rows of A pass through shared memory in the order in which
- * lanes read them. Warps take columns and slices of k, whose sums are added in shared memory.
+ * along k at once, some turns ahead. A table in shared memory, one for each lane so that no banks
+ * collide, has the word of two elements that a byte decodes to; of formats of 8 bits the number
+ * twice. Rows of A are in shared memory in the order in which lanes read them: all of k where that
+ * fits, so that warps do not wait for each other, else stages of some turns, the next one copied
+ * while the present one is multiplied. Warps take columns and slices of k, whose sums are added in
+ * shared memory.
  *
  * The 4 lanes t of a column have neighbouring runs of k, which steps of 16 take in fours: words t
  * and t + 4 of a step are not neighbours in k but of one lane, in A and B alike. A chunk, of all
- * four runs, is in one block of scales: its sums start at zero, are scaled and then added. */
+ * four runs, is in one block of scales: its sums start at zero, are scaled and then added. Where
+ * the 16 bytes of a lane are a block, the 4 lanes exchange words, which makes 4 chunks of them. */
 #include "emitter.h"
 #include "quantised_decode.h"
 
+#include <string.h>
+
 enum { LANES = HAL_IR_MATRIX_LANES, CODES = 256, ROWS = 8, COLUMNS = 16 };
-enum { MAX_TILES = 2, MAX_ROW_TILES = 8, MAX_UNROLL = 8 };
+enum { MAX_TILES = 2, MAX_ROW_TILES = 8, MAX_UNROLL = 8, EXCHANGED = 4 };
 enum { MAX_LINES = 2 * MAX_TILES, UNIT = 8 }; /* steps of k in 16 bytes of A */
 
 /* A variable, and its value in the present turn. */
@@ -31,8 +36,11 @@ typedef struct units_emitter {
     ops_gemm_emitter *e;
     const ops_gemm_quantisation *form;
     uint32_t bits, items, slices, warps_n, tiles, row_tiles, unroll;
-    uint32_t words, run, steps, turn; /* of a lane; steps of k of a lane, a chunk, and a turn */
-    uint32_t copies, half;            /* units of A that a work-item copies; words of a turn */
+    uint32_t words;            /* that a lane reads of B at once */
+    uint32_t run, steps, turn; /* steps of k of a lane and a chunk, of a chunk, and of a turn */
+    uint32_t stage, ahead;     /* steps of A in shared memory at once; turns that B is ahead */
+    uint32_t neighbours;       /* chunks of a slice that follow each other: EXCHANGED, or 1 */
+    uint32_t copies, step;     /* of a turn: units of A that a work-item copies; of a step: words */
     hal_ir_memory_id table, rows;
     hal_ir_value id, lane, slice, zero, block_shift;
     hal_ir_value first;            /* step of k of the lane's first run of the turn 0 */
@@ -40,7 +48,7 @@ typedef struct units_emitter {
     hal_ir_value in_n[MAX_LINES];  /* whether there is such a column, or HAL_IR_NONE */
     hal_ir_value scale[MAX_LINES]; /* place of the column's first scale */
     hal_ir_value scale_stride, source, source_k, source_row, target, last;
-    chunk chunks[MAX_UNROLL];
+    chunk loaded[OPS_GEMM_QUANTISED_AHEAD][MAX_UNROLL];
 } units_emitter;
 
 static uint32_t log2_of(uint32_t power)
@@ -117,13 +125,13 @@ static hal_ir_value load_unit(units_emitter *q, hal_ir_value row, hal_ir_value k
     return hal_ir_pack(b, 4, words);
 }
 
-/* Copies the rows of a turn to a half of their memory. */
-static void copy_rows(units_emitter *q, hal_ir_value turn, hal_ir_value half)
+/* Copies the rows of a turn to their place in shared memory. */
+static void copy_turn(units_emitter *q, hal_ir_value turn, hal_ir_value to)
 {
     ops_gemm_emitter *e = q->e;
     hal_ir_builder *b = e->b;
     const uint32_t of_tile = q->turn / q->items; /* of a work-item */
-    hal_ir_value k = hal_ir_add(b, turn, q->source_k), target = hal_ir_add(b, q->target, half);
+    hal_ir_value k = hal_ir_add(b, turn, q->source_k), target = hal_ir_add(b, q->target, to);
     for (uint32_t i = 0; i < q->copies; i++) {
         const uint32_t number = i % of_tile * q->items, tile = i / of_tile;
         hal_ir_value row = ops_gemm_plus(e, q->source_row, tile * ROWS);
@@ -138,6 +146,24 @@ static void copy_rows(units_emitter *q, hal_ir_value turn, hal_ir_value half)
         hal_ir_value from = ops_gemm_address(e, &e->a, row, ops_gemm_quotient(e, step, 2));
         hal_ir_async_copy(b, q->rows, place, e->a.memory, from, 4, guard);
     }
+}
+
+/* The end of the stage that begins at a step. */
+static hal_ir_value stage_end(units_emitter *q, hal_ir_value first)
+{
+    hal_ir_builder *b = q->e->b;
+    return hal_ir_min(b, ops_gemm_plus(q->e, first, q->stage), q->e->k);
+}
+
+/* Copies the rows of the stage that begins at a step, if it does. */
+static void copy_stage(units_emitter *q, hal_ir_value first, hal_ir_value to)
+{
+    ops_gemm_emitter *e = q->e;
+    hal_ir_builder *b = e->b;
+    hal_ir_value k = hal_ir_for(b, first, stage_end(q, first), hal_ir_u32(b, q->turn));
+    hal_ir_value distance = ops_gemm_times(e, hal_ir_sub(b, k, first), q->step);
+    copy_turn(q, k, hal_ir_add(b, to, distance));
+    hal_ir_end(b);
     hal_ir_async_commit(b);
 }
 
@@ -153,20 +179,27 @@ static hal_ir_value block_scale(units_emitter *q, uint32_t line, hal_ir_value k,
     return hal_ir_load_wide(b, q->form->scale_slot, place, 0, 1, guard);
 }
 
+/* Loads of a turn, which take words and scales of one chunk or, to be exchanged, of several. */
+static uint32_t loads(const units_emitter *q)
+{
+    return q->unroll / q->neighbours;
+}
+
 /* Loads a turn's packed numbers, and the scales of their blocks. */
-static void load_turn(units_emitter *q, hal_ir_value turn)
+static void load_turn(units_emitter *q, hal_ir_value turn, chunk *chunks)
 {
     ops_gemm_emitter *e = q->e;
     hal_ir_builder *b = e->b;
     const uint32_t of_word = 32 / q->bits, lines = 2 * q->tiles;
+    turn = e->key->whole ? hal_ir_min(b, turn, q->last) : turn;
     hal_ir_value first = hal_ir_add(b, turn, q->first);
     hal_ir_value place = ops_gemm_index(e, ops_gemm_quotient(e, turn, of_word));
-    for (uint32_t u = 0; u < q->unroll; u++) {
-        const uint32_t ahead = u * q->slices * q->steps;
+    for (uint32_t u = 0; u < loads(q); u++) {
+        const uint32_t ahead = u * q->slices * q->neighbours * q->steps;
         hal_ir_value k = ops_gemm_plus(e, first, ahead);
         hal_ir_value inside = e->key->whole ? HAL_IR_NONE : hal_ir_lt(b, k, e->k);
         for (uint32_t i = 0; i < lines; i++) {
-            chunk *c = &q->chunks[u];
+            chunk *c = &chunks[u];
             hal_ir_value guard = ops_guard_and(b, inside, q->in_n[i]);
             hal_ir_value words = hal_ir_load_wide(b, e->c.memory, hal_ir_add(b, q->line[i], place),
                                                   (int32_t)(ahead / of_word), q->words, guard);
@@ -181,15 +214,16 @@ static void load_turn(units_emitter *q, hal_ir_value turn)
 }
 
 /* What is loaded of a turn, for each of its values. */
-static void each_loaded(units_emitter *q, void (*visit)(units_emitter *q, carried *c))
+static void each_loaded(units_emitter *q, chunk *chunks,
+                        void (*visit)(units_emitter *q, carried *c))
 {
-    for (uint32_t u = 0; u < q->unroll; u++) {
+    for (uint32_t u = 0; u < loads(q); u++) {
         for (uint32_t i = 0; i < 2 * q->tiles; i++) {
             for (uint32_t w = 0; w < q->words; w++) {
-                visit(q, &q->chunks[u].words[i][w]);
+                visit(q, &chunks[u].words[i][w]);
             }
             if (q->form->is_blocked) {
-                visit(q, &q->chunks[u].scales[i]);
+                visit(q, &chunks[u].scales[i]);
             }
         }
     }
@@ -208,6 +242,57 @@ static void get_carried(units_emitter *q, carried *c)
 static void set_carried(units_emitter *q, carried *c)
 {
     hal_ir_set(q->e->b, c->variable, c->value);
+}
+
+/* Gives variables the values of others. */
+static void move_values(units_emitter *q, chunk *to, const chunk *from)
+{
+    for (uint32_t u = 0; u < loads(q); u++) {
+        for (uint32_t i = 0; i < 2 * q->tiles; i++) {
+            for (uint32_t w = 0; w < q->words; w++) {
+                to[u].words[i][w].value = from[u].words[i][w].value;
+            }
+            to[u].scales[i].value = from[u].scales[i].value;
+        }
+    }
+}
+
+/* Takes the words of a lane from its neighbour whose number differs by a bit, for those of their
+ * pairs that it has not: transposes 2 x 2 words. */
+static void exchange(units_emitter *q, hal_ir_value is_high, uint32_t bit, carried *low,
+                     carried *high)
+{
+    hal_ir_builder *b = q->e->b;
+    hal_ir_value sent = hal_ir_select(b, is_high, low->value, high->value);
+    hal_ir_value taken = hal_ir_shuffle_xor(b, sent, bit);
+    low->value = hal_ir_select(b, is_high, taken, low->value);
+    high->value = hal_ir_select(b, is_high, high->value, taken);
+}
+
+/* The chunks of 4 lanes with a block each: word t of each lane, and its scales. */
+static void exchange_lanes(units_emitter *q, const chunk *loaded, chunk *chunks)
+{
+    hal_ir_builder *b = q->e->b;
+    hal_ir_value bit[2], of_column = hal_ir_and(b, q->lane, hal_ir_u32(b, LANES - EXCHANGED));
+    for (uint32_t i = 0; i < 2; i++) {
+        hal_ir_value set = hal_ir_and(b, q->lane, hal_ir_u32(b, 1u << i));
+        bit[i] = hal_ir_ne(b, set, hal_ir_u32(b, 0));
+    }
+    for (uint32_t line = 0; line < 2 * q->tiles; line++) {
+        carried w[EXCHANGED];
+        for (uint32_t i = 0; i < EXCHANGED; i++) {
+            w[i] = loaded->words[line][i];
+        }
+        exchange(q, bit[1], 2, &w[0], &w[2]);
+        exchange(q, bit[1], 2, &w[1], &w[3]);
+        exchange(q, bit[0], 1, &w[0], &w[1]);
+        exchange(q, bit[0], 1, &w[2], &w[3]);
+        for (uint32_t i = 0; i < EXCHANGED; i++) {
+            hal_ir_value lane = ops_gemm_plus(q->e, of_column, i);
+            chunks[i].words[line][0] = w[i];
+            chunks[i].scales[line].value = hal_ir_shuffle(b, loaded->scales[line].value, lane);
+        }
+    }
 }
 
 /* The number of an element that begins at `bit` of a word. */
@@ -309,20 +394,11 @@ static uint32_t sum_number(const units_emitter *q, uint32_t tile, uint32_t r, ui
     return (tile * q->row_tiles + r) * 4 + i;
 }
 
-static void multiply_chunk(units_emitter *q, uint32_t u, hal_ir_value place)
+/* Adds the sums of a chunk, of blocks by their scales. */
+static void add_chunk(units_emitter *q, const chunk *c, hal_ir_value (*fresh)[MAX_ROW_TILES])
 {
     ops_gemm_emitter *e = q->e;
     hal_ir_builder *b = e->b;
-    const uint32_t pairs = q->run / UNIT;
-    hal_ir_value fresh[MAX_TILES][MAX_ROW_TILES], zeros[4], zero = hal_ir_f32(b, 0);
-    const chunk *c = &q->chunks[u];
-    zeros[0] = zeros[1] = zeros[2] = zeros[3] = zero;
-    for (uint32_t i = 0; i < q->tiles * q->row_tiles; i++) {
-        fresh[i / q->row_tiles][i % q->row_tiles] = hal_ir_pack(b, 4, zeros);
-    }
-    for (uint32_t pair = 0; pair < pairs; pair++) {
-        multiply_pair(q, c, pair, place, u * q->slices * pairs + pair, fresh);
-    }
     for (uint32_t tile = 0; tile < q->tiles; tile++) {
         hal_ir_value scales[2] = {HAL_IR_NONE, HAL_IR_NONE};
         for (uint32_t i = 0; i < 2 && q->form->is_blocked; i++) {
@@ -333,7 +409,7 @@ static void multiply_chunk(units_emitter *q, uint32_t u, hal_ir_value place)
             for (uint32_t i = 0; i < 4; i++) {
                 hal_ir_value *sum = &e->present[sum_number(q, tile, r, i)];
                 hal_ir_value part = hal_ir_extract(b, fresh[tile][r], i);
-                *sum = !q->form->is_blocked ? hal_ir_add(b, *sum, part)
+                *sum = !q->form->is_blocked ? part
                        : e->key->fused      ? hal_ir_fma(b, part, scales[i / 2], *sum)
                                        : hal_ir_add(b, *sum, hal_ir_mul(b, part, scales[i / 2]));
             }
@@ -341,52 +417,114 @@ static void multiply_chunk(units_emitter *q, uint32_t u, hal_ir_value place)
     }
 }
 
+static void multiply_chunk(units_emitter *q, const chunk *c, uint32_t number, hal_ir_value place)
+{
+    ops_gemm_emitter *e = q->e;
+    hal_ir_builder *b = e->b;
+    const uint32_t pairs = q->run / UNIT;
+    hal_ir_value fresh[MAX_TILES][MAX_ROW_TILES], zeros[4];
+    zeros[0] = zeros[1] = zeros[2] = zeros[3] = hal_ir_f32(b, 0);
+    for (uint32_t tile = 0; tile < q->tiles; tile++) {
+        for (uint32_t r = 0; r < q->row_tiles; r++) {
+            const hal_ir_value *sums = &e->present[sum_number(q, tile, r, 0)];
+            fresh[tile][r] = hal_ir_pack(b, 4, q->form->is_blocked ? zeros : sums);
+        }
+    }
+    for (uint32_t pair = 0; pair < pairs; pair++) {
+        multiply_pair(q, c, pair, place, number * pairs + pair, fresh);
+    }
+    add_chunk(q, c, fresh);
+}
+
+/* Multiplies a turn whose rows are at `place`. */
+static void multiply_turn(units_emitter *q, const chunk *loaded, hal_ir_value place)
+{
+    for (uint32_t u = 0; u < loads(q); u++) {
+        const uint32_t first = u * q->slices * q->neighbours;
+        chunk chunks[EXCHANGED];
+        chunks[0] = loaded[u];
+        if (q->neighbours > 1) {
+            exchange_lanes(q, &loaded[u], chunks);
+        }
+        for (uint32_t i = 0; i < q->neighbours; i++) {
+            multiply_chunk(q, &chunks[i], first + i, place);
+        }
+    }
+}
+
+/* A turn: takes the present numbers, moves the ones ahead on, and loads the last of those. */
+static void emit_turn(units_emitter *q, hal_ir_value k, hal_ir_value place)
+{
+    ops_gemm_emitter *e = q->e;
+    hal_ir_builder *b = e->b;
+    const uint32_t count = q->tiles * q->row_tiles * 4;
+    chunk now[MAX_UNROLL], next[MAX_UNROLL];
+    for (uint32_t d = 0; d < q->ahead; d++) {
+        each_loaded(q, q->loaded[d], get_carried);
+    }
+    memcpy(now, q->loaded[0], sizeof now);
+    load_turn(q, ops_gemm_plus(e, k, q->ahead * q->turn), next);
+    for (uint32_t d = 0; d < q->ahead; d++) {
+        move_values(q, q->loaded[d], d + 1 < q->ahead ? q->loaded[d + 1] : next);
+        each_loaded(q, q->loaded[d], set_carried);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        e->present[i] = hal_ir_get(b, e->sums[i]);
+    }
+    multiply_turn(q, now, place);
+    for (uint32_t i = 0; i < count; i++) {
+        hal_ir_set(b, e->sums[i], e->present[i]);
+    }
+}
+
+/* The turns of the stage that begins at a step, whose rows are at `half`. */
+static void emit_stage(units_emitter *q, hal_ir_value first, hal_ir_value end, hal_ir_value half)
+{
+    ops_gemm_emitter *e = q->e;
+    hal_ir_builder *b = e->b;
+    const uint32_t chunk_words = q->steps * q->step;
+    hal_ir_value own = ops_gemm_times(e, q->slice, q->neighbours * chunk_words);
+    own = hal_ir_add(b, own, ops_gemm_times(e, q->lane, 4));
+    own = hal_ir_add(b, own, half);
+    hal_ir_value k = hal_ir_for(b, first, end, hal_ir_u32(b, q->turn));
+    hal_ir_value distance = ops_gemm_times(e, hal_ir_sub(b, k, first), q->step);
+    emit_turn(q, k, hal_ir_add(b, own, distance));
+    hal_ir_end(b);
+}
+
 static void emit_k_loop(units_emitter *q)
 {
     ops_gemm_emitter *e = q->e;
     hal_ir_builder *b = e->b;
     const uint32_t count = q->tiles * q->row_tiles * 4;
-    hal_ir_value zero = hal_ir_u32(b, 0), turn = hal_ir_u32(b, q->turn);
-    load_turn(q, zero);
-    each_loaded(q, open_carried);
-    copy_rows(q, zero, zero);
+    hal_ir_value zero = hal_ir_u32(b, 0);
+    for (uint32_t d = 0; d < q->ahead; d++) {
+        load_turn(q, hal_ir_u32(b, d * q->turn), q->loaded[d]);
+        each_loaded(q, q->loaded[d], open_carried);
+    }
+    copy_stage(q, zero, zero);
     write_table(q);
     for (uint32_t i = 0; i < count; i++) {
         e->sums[i] = hal_ir_var(b, hal_ir_f32(b, 0));
     }
-    hal_ir_value present = hal_ir_var(b, zero);
-    hal_ir_value own = ops_gemm_times(e, q->slice, q->run / UNIT * q->row_tiles * 4 * LANES);
-    own = hal_ir_add(b, own, ops_gemm_times(e, q->lane, 4));
-    hal_ir_async_wait(b, 0);
-    hal_ir_barrier(b);
-    hal_ir_value k = hal_ir_for(b, zero, e->k, turn);
-    hal_ir_value half = hal_ir_get(b, present), next = hal_ir_add(b, k, turn);
-    hal_ir_value other = hal_ir_xor(b, half, hal_ir_u32(b, q->half));
-    next = e->key->whole ? hal_ir_min(b, next, q->last) : next;
-    hal_ir_set(b, present, other);
-    chunk now[MAX_UNROLL];
-    each_loaded(q, get_carried);
-    for (uint32_t u = 0; u < q->unroll; u++) {
-        now[u] = q->chunks[u];
+    if (e->key->unit_has_all) {
+        hal_ir_async_wait(b, 0);
+        hal_ir_barrier(b);
+        emit_stage(q, zero, e->k, zero);
+    } else {
+        hal_ir_value present = hal_ir_var(b, zero);
+        hal_ir_async_wait(b, 0);
+        hal_ir_barrier(b);
+        hal_ir_value first = hal_ir_for(b, zero, e->k, hal_ir_u32(b, q->stage));
+        hal_ir_value half = hal_ir_get(b, present);
+        hal_ir_value other = hal_ir_sub(b, hal_ir_u32(b, q->stage * q->step), half);
+        hal_ir_set(b, present, other);
+        copy_stage(q, ops_gemm_plus(e, first, q->stage), other);
+        emit_stage(q, first, stage_end(q, first), half);
+        hal_ir_async_wait(b, 0);
+        hal_ir_barrier(b);
+        hal_ir_end(b);
     }
-    copy_rows(q, next, other);
-    load_turn(q, next);
-    each_loaded(q, set_carried);
-    for (uint32_t u = 0; u < q->unroll; u++) {
-        q->chunks[u] = now[u];
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        e->present[i] = hal_ir_get(b, e->sums[i]);
-    }
-    for (uint32_t u = 0; u < q->unroll; u++) {
-        multiply_chunk(q, u, hal_ir_add(b, own, half));
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        hal_ir_set(b, e->sums[i], e->present[i]);
-    }
-    hal_ir_async_wait(b, 0);
-    hal_ir_barrier(b);
-    hal_ir_end(b);
     for (uint32_t i = 0; i < count; i++) {
         e->present[i] = hal_ir_get(b, e->sums[i]);
     }
@@ -471,7 +609,8 @@ static void place_warp(units_emitter *q)
     hal_ir_value warp = ops_gemm_quotient(e, q->id, LANES);
     hal_ir_value g = ops_gemm_quotient(e, q->lane, 4), t = ops_gemm_rest(e, q->lane, 4);
     q->slice = ops_gemm_rest(e, warp, q->slices);
-    q->first = hal_ir_add(b, ops_gemm_times(e, q->slice, q->steps), ops_gemm_times(e, t, q->run));
+    q->first = hal_ir_add(b, ops_gemm_times(e, q->slice, q->neighbours * q->steps),
+                          ops_gemm_times(e, t, q->neighbours * q->run));
     e->c.first = ops_gemm_times(e, ops_gemm_quotient(e, warp, q->slices), q->tiles * COLUMNS);
     e->c.first = hal_ir_add(b, e->c.first, g);
     hal_ir_value along = ops_gemm_quotient(e, q->first, 32 / q->bits);
@@ -509,17 +648,21 @@ void ops_gemm_emit_quantised_units(ops_gemm_emitter *e)
     q.unroll = t->unroll;
     q.warps_n = t->block_n / (q.tiles * COLUMNS);
     q.items = q.slices * q.warps_n * LANES;
-    q.run = q.words * 32 / q.bits;
+    q.neighbours = e->key->unit_exchanged ? EXCHANGED : 1;
+    q.run = q.words * 32 / q.bits / q.neighbours;
     q.steps = 4 * q.run;
     q.turn = q.steps * q.slices * q.unroll;
+    q.stage = q.turn * e->key->unit_turns;
+    q.ahead = e->key->unit_ahead;
     q.copies = q.turn * q.row_tiles / q.items;
-    q.half = q.turn * q.row_tiles * 4;
+    q.step = q.row_tiles * 4;
     q.zero = hal_ir_scalar_value(b, "zero", HAL_TYPE_F32);
     q.block_shift = hal_ir_scalar_value(b, "block_shift", HAL_TYPE_U32);
     hal_ir_scalar_value(b, "magic", HAL_TYPE_U32);
     const uint32_t partials = q.slices * t->block_n * t->block_m, entries = CODES * LANES;
     q.table = hal_ir_shared(b, "table", HAL_TYPE_U32, partials > entries ? partials : entries);
-    q.rows = hal_ir_shared(b, "rows", HAL_TYPE_U32, 2 * q.half);
+    q.rows =
+        hal_ir_shared(b, "rows", HAL_TYPE_U32, (e->key->unit_has_all ? 1 : 2) * q.stage * q.step);
     place_warp(&q);
     place_scales(&q, 3u + e->key->input_count);
     place_copies(&q);

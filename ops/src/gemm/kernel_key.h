@@ -60,8 +60,10 @@ typedef struct ops_gemm_kernel_key {
     uint8_t c_digits;    /* of the columns of C, in place of their stride; else 0 */
     uint8_t grouped;     /* rows have groups with a B each, see emit_groups.c */
     uint8_t offset_slot; /* binding of the groups' first rows */
-    uint8_t unit_words;  /* of a quantised B that a lane reads at once for matrix units */
-    uint8_t reserved[5]; /* 0 */
+    /* Of a quantised B that matrix units multiply: words that a lane reads at once, which lanes
+     * exchange or not, and turns that it is ahead; turns of A in shared memory, which are all. */
+    uint8_t unit_words, unit_exchanged, unit_ahead, unit_turns, unit_has_all;
+    uint8_t reserved[1]; /* 0 */
     ops_gemm_quantisation quantisation;
 } ops_gemm_kernel_key;
 OPS_KEY_STRUCTURES_END
@@ -117,6 +119,7 @@ typedef struct ops_gemm_work {
 #define OPS_GEMM_QUANTISED_COLUMNS 4u
 #define OPS_GEMM_QUANTISED_STEPS 8u
 #define OPS_GEMM_QUANTISED_ROWS 8u
+#define OPS_GEMM_QUANTISED_AHEAD 4u /* turns, of the kernel for matrix units */
 
 /* The bits of 2^23, whose mantissa has the unit in its last place. */
 #define OPS_GEMM_QUANTISED_MAGIC 0x4b000000u

@@ -17,6 +17,44 @@ bool ops_quantised_units_serve(const ops_context *context, uint32_t precision, h
                                              : context->tuning->gemm.quantised_unit_rows);
 }
 
+/* Bits that tell of which powers of two all numbers are multiples. */
+static int64_t combine(const int64_t *numbers, uint32_t count)
+{
+    int64_t bits = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        bits |= numbers[i];
+    }
+    return bits;
+}
+
+/* What a lane reads of B. */
+typedef struct lane_words {
+    uint32_t bits, words; /* 0: there are none */
+    bool exchanged, is_blocked;
+} lane_words;
+
+/* Words that a lane reads of B at once: its run of k is whole, and the runs of the 4 lanes of a
+ * column are in one block, or each is in one, and lanes exchange words. */
+static lane_words choose_words(const ops_gemm_task *t, const ops_quantised_weights *w)
+{
+    const ops_gemm_place *b = &t->work.b;
+    const int64_t numbers[] = {b->base, b->batch_stride, t->work.n > 1 ? b->column_stride : 0,
+                               (int64_t)t->bindings.ranges[t->key.slots[1]].offset};
+    const int64_t bytes = combine(numbers, 4);
+    const bool is_blocked = w->block != w->k;
+    lane_words found = {.bits = w->bits, .is_blocked = is_blocked};
+    for (found.words = 4; found.words > 0; found.words /= 2) {
+        const int64_t run = found.words * 32 / w->bits;
+        const bool has_runs = run >= LEAST_RUN && bytes % (4 * found.words) == 0 && w->k % run == 0;
+        const bool is_block = w->block % run == 0 && run == 4 * LEAST_RUN;
+        found.exchanged = is_blocked && w->block % (4 * run) != 0 && is_block;
+        if (has_runs && (!is_blocked || found.exchanged || w->block % (4 * run) == 0)) {
+            break;
+        }
+    }
+    return found;
+}
+
 /* Femtoseconds of a weight by the kernel without matrix units, which has 1, 2, 4 or 8 rows in
  * registers; fitted to those of docs/quantised.md. */
 static uint64_t lanes_time(const ops_quantised_weights *w, int64_t m)
@@ -32,38 +70,10 @@ static uint64_t lanes_time(const ops_quantised_weights *w, int64_t m)
 }
 
 /* The same by matrix units. */
-static uint64_t units_time(const ops_quantised_weights *w, int64_t m, uint32_t words)
+static uint64_t units_time(const ops_quantised_weights *w, int64_t m, const lane_words *l)
 {
-    const uint32_t decoding = words < 4 ? 530 : w->bits == 4 ? 290 : 430;
+    const uint32_t decoding = l->words < 4 || l->exchanged ? 530 : w->bits == 4 ? 290 : 430;
     return decoding + 10 * (uint64_t)m;
-}
-
-/* Bits that tell of which powers of two all numbers are multiples. */
-static int64_t combine(const int64_t *numbers, uint32_t count)
-{
-    int64_t bits = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        bits |= numbers[i];
-    }
-    return bits;
-}
-
-/* Words that a lane reads of B at once: its run of k is whole, and the runs of the 4 lanes of a
- * column are in one block. 0: there are none. */
-static uint32_t choose_words(const ops_gemm_task *t, const ops_quantised_weights *w)
-{
-    const ops_gemm_place *b = &t->work.b;
-    const int64_t numbers[] = {b->base, b->batch_stride, t->work.n > 1 ? b->column_stride : 0,
-                               (int64_t)t->bindings.ranges[t->key.slots[1]].offset};
-    const int64_t bytes = combine(numbers, 4);
-    for (uint32_t words = 4; words > 0; words /= 2) {
-        const int64_t run = words * 32 / w->bits;
-        if (run >= LEAST_RUN && bytes % (4 * words) == 0 && w->k % run == 0 &&
-            (w->block == w->k || w->block % (4 * run) == 0)) {
-            return words;
-        }
-    }
-    return 0;
 }
 
 /* Binds A as words of 16 bytes, or as halves. */
@@ -95,12 +105,63 @@ static void bind_b(ops_gemm_task *t)
     b->row_stride = 1;
 }
 
-/* The shared memory of a group. */
-static uint64_t tiles_bytes(const ops_gemm_tiles *t)
+static uint32_t turn_of(const ops_gemm_tiles *s)
 {
-    const uint64_t partials = 4ull * t->intra_group_split_k * t->block_n * t->block_m;
-    const uint64_t turn = (uint64_t)t->block_k * t->intra_group_split_k * t->unroll;
-    return (partials > TABLE_BYTES ? partials : TABLE_BYTES) + 2 * turn * t->block_m * 2;
+    return (uint32_t)s->block_k * s->intra_group_split_k * s->unroll;
+}
+
+/* Turns of A that a group has in shared memory, those of all k where it has room, else of a stage,
+ * of which it has two. 0: it has no room. */
+static uint32_t stage_turns(const ops_context *context, const ops_gemm_tiles *s, int64_t k,
+                            bool *has_all)
+{
+    enum { MOST = UINT8_MAX, GROUP_BYTES = 1024 }; /* that a group takes itself */
+    const uint64_t groups = s->min_groups_per_unit, all = context->info->shared_bytes;
+    const uint64_t room = groups > 1 ? all / groups - GROUP_BYTES : all;
+    const uint64_t partials = 4ull * s->intra_group_split_k * s->block_n * s->block_m;
+    const uint64_t table = partials > TABLE_BYTES ? partials : TABLE_BYTES;
+    const uint64_t turn = 2ull * turn_of(s) * s->block_m;
+    const uint64_t fit = room > table ? (room - table) / turn : 0;
+    const uint64_t needed = ops_gemm_blocks(k, turn_of(s));
+    uint64_t turns = 1;
+    while (turns < needed) { /* powers of two, for fewer kernels */
+        turns *= 2;
+    }
+    turns = turns < fit ? turns : fit;
+    *has_all = turns >= needed && turns <= MOST;
+    turns = *has_all ? turns : fit / 2;
+    return (uint32_t)(turns < MOST ? turns : MOST);
+}
+
+static bool choose_stage(const ops_context *context, ops_gemm_kernel_key *key, int64_t k)
+{
+    bool has_all = false;
+    uint32_t turns = stage_turns(context, &key->tiles, k, &has_all);
+    if (turns == 0) {
+        key->tiles.min_groups_per_unit = 1;
+        turns = stage_turns(context, &key->tiles, k, &has_all);
+    }
+    key->unit_turns = (uint8_t)turns;
+    key->unit_has_all = has_all;
+    return turns > 0;
+}
+
+/* Turns that B is ahead, as many as registers have room for, up to 2. False: they have none. */
+static bool choose_ahead(ops_gemm_kernel_key *key, const lane_words *w, uint32_t items)
+{
+    enum { FILE = 1 << 16, MOST = 2, MOST_OF_ITEM = 255, OTHERS = 48 };
+    const ops_gemm_tiles *s = &key->tiles;
+    const uint32_t lines = s->thread_n, tiles = lines / 2, row_tiles = s->block_m / ROWS;
+    const uint32_t sums = tiles * row_tiles * 4 * (w->is_blocked ? 2 : 1) + row_tiles * 4;
+    const uint32_t of_turn =
+        s->unroll / (w->exchanged ? 4 : 1) * lines * (w->words + w->is_blocked);
+    const uint32_t room = FILE / items / s->min_groups_per_unit;
+    const uint32_t most = room < MOST_OF_ITEM ? room : MOST_OF_ITEM;
+    key->unit_ahead = 0;
+    while (key->unit_ahead < MOST && OTHERS + sums + of_turn * (key->unit_ahead + 2u) <= most) {
+        key->unit_ahead++;
+    }
+    return key->unit_ahead > 0;
 }
 
 /* Bytes that a compute unit moves in the time of a product: groups read their columns of B and all
@@ -121,11 +182,12 @@ static uint64_t tiles_cost(const ops_context *context, const ops_gemm_task *t,
     return most * items < LEAST_ITEMS ? cost * LEAST_ITEMS / (most * items) : cost;
 }
 
-static ops_gemm_tiles make_tiles(const ops_gemm_task *t, uint32_t words, uint32_t bits,
-                                 uint32_t tiles, uint32_t warps_n, uint32_t warps, uint32_t times)
+static ops_gemm_tiles make_tiles(const ops_gemm_task *t, const lane_words *w, uint32_t tiles,
+                                 uint32_t warps_n, uint32_t warps)
 {
-    const uint32_t run = words * 32 / bits, slices = warps / warps_n;
-    uint32_t rows = ROWS, unroll = 4 / words * (times ? times : 1);
+    const uint32_t run = w->words * 32 / w->bits / (w->exchanged ? 4 : 1);
+    const uint32_t slices = warps / warps_n;
+    uint32_t rows = ROWS, unroll = w->exchanged ? 4 : 4 / w->words;
     while (rows < MAX_ROW_TILES * ROWS && rows < t->work.m) {
         rows *= 2;
     }
@@ -147,28 +209,32 @@ static ops_gemm_tiles make_tiles(const ops_gemm_task *t, uint32_t words, uint32_
                             .matrix = 1};
 }
 
-static bool choose_tiles(const ops_context *context, ops_gemm_task *t, uint32_t words,
-                         uint32_t bits)
+static bool choose_tiles(const ops_context *context, ops_gemm_task *t, const lane_words *w)
 {
     enum { MAX_TILES = 2, LEAST_WARPS = 4, MOST_WARPS = 16, MAX_UNROLL = 8 };
     const hal_device_info *info = context->info;
     const ops_quantised_way *way = &context->quantised;
+    ops_gemm_kernel_key key = t->key;
     uint64_t least = UINT64_MAX;
     for (uint32_t tiles = MAX_TILES; tiles > 0; tiles--) {
         for (uint32_t warps = LEAST_WARPS; warps <= MOST_WARPS; warps *= 2) {
             for (uint32_t warps_n = 1; warps_n <= warps; warps_n *= 2) {
-                const ops_gemm_tiles s =
-                    make_tiles(t, words, bits, tiles, warps_n, warps, way->unroll);
+                key.tiles = make_tiles(t, w, tiles, warps_n, warps);
                 const uint32_t items = warps * LANES;
-                const bool fits = items <= info->max_group_items &&
-                                  items <= info->max_group_size[0] && s.unroll <= MAX_UNROLL &&
-                                  tiles_bytes(&s) <= info->shared_bytes;
+                bool fits = items <= info->max_group_items && items <= info->max_group_size[0] &&
+                            key.tiles.unroll <= MAX_UNROLL &&
+                            choose_stage(context, &key, t->work.k);
+                const bool has_registers = choose_ahead(&key, w, items);
+                if (way->ahead) {
+                    key.unit_ahead = way->ahead;
+                }
+                fits = fits && (has_registers || way->ahead);
                 const bool is_given = !way->tiles || (tiles == way->tiles && warps == way->warps &&
                                                       warps_n == way->warps_n);
-                const uint64_t cost = tiles_cost(context, t, &s, bits);
+                const uint64_t cost = tiles_cost(context, t, &key.tiles, w->bits);
                 if (fits && is_given && cost < least) {
                     least = cost;
-                    t->key.tiles = s;
+                    t->key = key;
                 }
             }
         }
@@ -179,18 +245,17 @@ static bool choose_tiles(const ops_context *context, ops_gemm_task *t, uint32_t 
 bool ops_quantised_units_complete(const ops_context *context, const ops_quantised_weights *w,
                                   ops_gemm_task *t)
 {
-    const uint32_t words = t->key.b.k_contiguous ? choose_words(t, w) : 0;
     const bool is_given = context->quantised.tiles != 0;
-    if (words == 0 || t->bindings.access[t->key.slots[0]] != HAL_ACCESS_READ ||
-        (!is_given && lanes_time(w, t->work.m) < units_time(w, t->work.m, words)) ||
-        !choose_tiles(context, t, words, w->bits)) {
+    const lane_words words = t->key.b.k_contiguous ? choose_words(t, w) : (lane_words){.words = 0};
+    if (words.words == 0 || t->bindings.access[t->key.slots[0]] != HAL_ACCESS_READ ||
+        (!is_given && lanes_time(w, t->work.m) < units_time(w, t->work.m, &words)) ||
+        !choose_tiles(context, t, &words)) {
         return false;
     }
-    const ops_gemm_tiles *s = &t->key.tiles;
-    const uint32_t turn = (uint32_t)s->block_k * s->intra_group_split_k * s->unroll;
     bind_a(t);
     bind_b(t);
-    t->key.unit_words = (uint8_t)words;
-    t->key.whole = t->work.k % turn == 0 && t->work.n % s->block_n == 0;
+    t->key.unit_words = (uint8_t)words.words;
+    t->key.unit_exchanged = words.exchanged;
+    t->key.whole = t->work.k % turn_of(&t->key.tiles) == 0 && t->work.n % t->key.tiles.block_n == 0;
     return true;
 }

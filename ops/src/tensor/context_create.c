@@ -40,8 +40,10 @@ static ops_quantised_way quantised_way(void)
     if (text && (strcmp(text, "lanes") == 0 || strcmp(text, "copied") == 0)) {
         way.without_units = 1;
         way.copied = strcmp(text, "copied") == 0;
-    } else if (!text || sscanf(text, "%hhux%hhux%hhux%hhu", &way.tiles, &way.warps_n, &way.warps,
-                               &way.unroll) != 4) {
+    } else if (!text ||
+               sscanf(text, "%hhux%hhux%hhux%hhu", &way.tiles, &way.warps_n, &way.warps,
+                      &way.ahead) != 4 ||
+               way.ahead > 4) {
         way = (ops_quantised_way){.tiles = 0};
     }
     return way;
