@@ -48,9 +48,31 @@ static double image_copies(const ops_convolution_form *f, bool is_gradient)
     return f->channels_last || is_read ? 0 : 2;
 }
 
-/* Bytes that copies write or read: of the windows, and for the gradient of dy with images along k,
- * less those of the image and of the weights in another order. */
-static double bytes_saved(const ops_convolution_form *f, hal_type type, bool is_gradient)
+/* Elements of all windows. */
+static double window_elements(const ops_convolution_form *f)
+{
+    return (double)f->images * (double)f->groups * (double)f->inputs *
+           (double)ops_convolution_volume(f, f->places) *
+           (double)ops_convolution_volume(f, f->window);
+}
+
+/* The size of a copied window's elements: gradients of narrow floats in pieces are added in F32, to
+ * which x and dy are cast. */
+static double copied_size(const ops_convolution_form *f, const ops_context *context, hal_type type,
+                          bool is_gradient)
+{
+    const double size = hal_type_size(type);
+    const double most = (double)context->tuning->convolution.piece_bytes;
+    return is_gradient && hal_type_is_narrow_float(type) && window_elements(f) * size > most
+               ? hal_type_size(HAL_TYPE_F32)
+               : size;
+}
+
+/* Bytes that copies write or read: of the windows, whose elements have `wide` bytes, and for the
+ * gradient of dy with images along k, less those of the image and of the weights in another order.
+ */
+static double bytes_saved(const ops_convolution_form *f, hal_type type, double wide,
+                          bool is_gradient)
 {
     const double size = hal_type_size(type), images = (double)f->images;
     const double inputs = (double)f->groups * (double)f->inputs;
@@ -61,12 +83,11 @@ static double bytes_saved(const ops_convolution_form *f, hal_type type, bool is_
     for (uint32_t i = 0; i < f->rank; i++) {
         image *= (double)(f->length[i] + f->before[i] + f->after[i]);
     }
-    const double windows = images * inputs * places * window;
     const double others = is_gradient   ? -images * outputs * places
                           : window == 1 ? 0
                                         : (double)f->outputs * inputs * window;
-    return size *
-           (2 * windows - 2 * others - image_copies(f, is_gradient) * images * inputs * image);
+    return 2 * wide * window_elements(f) -
+           size * (2 * others + image_copies(f, is_gradient) * images * inputs * image);
 }
 
 /* How many times as long as the multiplications of results those of the product of copied windows
@@ -85,7 +106,7 @@ static bool implicit_pays(const ops_convolution_form *f, const ops_context *cont
                           bool is_gradient)
 {
     const ops_convolution_tuning *tuning = &context->tuning->convolution;
-    const double size = hal_type_size(type);
+    const double size = hal_type_size(type), copied = copied_size(f, context, type, is_gradient);
     const bool by_units = f->precision != HAL_GEMM_STRICT && size < 8;
     const double *step = by_units ? tuning->implicit_units_ns : tuning->implicit_ns;
     /* Matrix units multiply F64 as fast as F32 is multiplied without them. */
@@ -95,8 +116,9 @@ static bool implicit_pays(const ops_convolution_form *f, const ops_context *cont
     product_lengths(f, is_gradient, &m, &n, &k);
     const double products = wide * (double)f->groups * (double)m * (double)n * (double)k;
     return tuning->implicit_copy_rate > 0 &&
-           bytes_saved(f, type, is_gradient) / tuning->implicit_copy_rate +
-                   copied_share(f, is_gradient) * step[0] * products >
+           bytes_saved(f, type, copied, is_gradient) / tuning->implicit_copy_rate +
+                   copied_share(f, is_gradient) * step[0] * products *
+                       (by_units ? copied / size : 1) >
                step[1] * products + context->info->compute_units * tuning->implicit_launch_ns;
 }
 

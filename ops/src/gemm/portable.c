@@ -78,11 +78,13 @@ static void b_set_packed(ops_product *product, ops_tensor *layout)
     *b = ops_matrix_of(layout, shape);
 }
 
-/* A kernel has at most one iteration for each step of k, and general ones one around them. */
+/* A kernel has at most one iteration for each step of k, and general ones a loop around them, of
+ * blocks of at least 2 steps. */
 int64_t ops_gemm_longest_k(const ops_context *context, const ops_gemm_options *options)
 {
     const uint64_t results = OPS_GEMM_MAX_SUMS * ops_loops_of(options ? options->epilogue : NULL);
-    const int64_t steps = ops_loop_limit(context, 1, results), least = OPS_GEMM_DEPTH_STEP;
+    const int64_t limit = ops_loop_limit(context, 0, results), least = OPS_GEMM_DEPTH_STEP;
+    const int64_t steps = limit - limit / 3;
     return steps < least ? least : steps / least * least;
 }
 

@@ -1,6 +1,7 @@
 /* Convolutions whose product reads the windows in the image, next to those that copy them, as every
  * kind of device. */
 #include "composed/convolution_implicit.h"
+#include "gemm/portable.h"
 #include "ops/composed/convolution_trial.h"
 
 static void small_ones_agree(void **state)
@@ -148,7 +149,7 @@ static void kernels_are_counted(void **state)
 static void large_ones_are_chosen(void **state)
 {
     const bool is_gpu = test_context->info->kind != HAL_DEVICE_CPU;
-    const bool has_long_loops = test_context->info->max_loop_iterations == 0;
+    const int64_t longest = ops_gemm_longest_k(test_context, NULL);
     ops_convolution_form f = {.rank = 2,
                               .images = 32,
                               .groups = 1,
@@ -163,8 +164,8 @@ static void large_ones_are_chosen(void **state)
                               .after = {1, 1}};
     ok(ops_scope_begin(test_context));
     ops_array *x = numbers(4, (int64_t[]){1, 1, 2, 2}); /* its type and context are asked for */
-    assert_int_equal(ops_convolution_is_implicit(&f, x, false), is_gpu);
-    assert_int_equal(ops_convolution_is_implicit(&f, x, true), is_gpu && has_long_loops);
+    assert_int_equal(ops_convolution_is_implicit(&f, x, false), is_gpu && longest >= 64 * 9);
+    assert_int_equal(ops_convolution_is_implicit(&f, x, true), is_gpu && longest >= 32 * 56 * 56);
     ops_context_set_convolution(test_context, OPS_CONVOLUTION_COPIED);
     assert_false(ops_convolution_is_implicit(&f, x, false));
     ops_context_set_convolution(test_context, OPS_CONVOLUTION_AUTO);
@@ -180,11 +181,41 @@ static void large_ones_are_chosen(void **state)
     ok(ops_scope_end(test_context));
 }
 
+/* Gradients of narrow floats whose windows are too many for one piece are not copied, since pieces
+ * are added in F32: that of one piece is. */
+static void narrow_pieces_are_not_copied(void **state)
+{
+    const bool is_gpu = test_context->info->kind != HAL_DEVICE_CPU;
+    ops_convolution_form f = {.rank = 2,
+                              .images = 32,
+                              .precision = HAL_GEMM_ACCURATE,
+                              .groups = 1,
+                              .inputs = 512,
+                              .outputs = 512,
+                              .length = {7, 7},
+                              .window = {3, 3},
+                              .places = {7, 7},
+                              .stride = {1, 1},
+                              .dilation = {1, 1},
+                              .before = {1, 1},
+                              .after = {1, 1}};
+    ok(ops_scope_begin(test_context));
+    ops_array *x = made(ops_array_cast(HAL_TYPE_BF16, numbers(4, (int64_t[]){1, 1, 2, 2})));
+    assert_false(ops_convolution_is_implicit(&f, x, true));
+    f.images = 256;
+    assert_int_equal(ops_convolution_is_implicit(&f, x, true),
+                     is_gpu && ops_gemm_longest_k(test_context, NULL) >= 256 * 49);
+    ok(ops_scope_end(test_context));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_ones_agree),    cmocka_unit_test(phases_agree),
-        cmocka_unit_test(kernels_agree),       cmocka_unit_test(parts_agree),
-        cmocka_unit_test(kernels_are_counted), cmocka_unit_test(large_ones_are_chosen)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(small_ones_agree),
+                                       cmocka_unit_test(phases_agree),
+                                       cmocka_unit_test(kernels_agree),
+                                       cmocka_unit_test(parts_agree),
+                                       cmocka_unit_test(kernels_are_counted),
+                                       cmocka_unit_test(large_ones_are_chosen),
+                                       cmocka_unit_test(narrow_pieces_are_not_copied)};
     return RUN_ON_ALL(tests);
 }
