@@ -345,7 +345,7 @@ static hal_ir_value look_up(units_emitter *q, hal_ir_value word, uint32_t byte)
     word = bit < up ? hal_ir_shl(b, word, hal_ir_u32(b, up - bit))
                     : hal_ir_shr(b, word, hal_ir_u32(b, bit - up));
     word = hal_ir_and(b, word, hal_ir_u32(b, (CODES - 1) << up));
-    return hal_ir_load(b, q->table, hal_ir_or(b, word, q->lane));
+    return hal_ir_load(b, q->table, hal_ir_add(b, word, q->lane));
 }
 
 /* The word of steps 4 s + 2 i and the next one of a line's run. */

@@ -55,27 +55,6 @@ static lane_words choose_words(const ops_gemm_task *t, const ops_quantised_weigh
     return found;
 }
 
-/* Femtoseconds of a weight by the kernel without matrix units, which has 1, 2, 4 or 8 rows in
- * registers; fitted to those of docs/quantised.md. */
-static uint64_t lanes_time(const ops_quantised_weights *w, int64_t m)
-{
-    const uint32_t format = w->given->format;
-    const uint32_t decoding = format < OPS_QUANTISED_E4M3 ? 200 : w->bits == 4 ? 270 : 400;
-    const uint32_t of_row = format < OPS_QUANTISED_E4M3 ? 70 : w->bits == 4 ? 95 : 90;
-    uint32_t rows = 1;
-    while (rows < m && rows < OPS_GEMM_QUANTISED_ROWS) {
-        rows *= 2;
-    }
-    return (uint64_t)ops_gemm_blocks(m, rows) * (decoding + (uint64_t)of_row * rows);
-}
-
-/* The same by matrix units. */
-static uint64_t units_time(const ops_quantised_weights *w, int64_t m, const lane_words *l)
-{
-    const uint32_t decoding = l->words < 4 || l->exchanged ? 530 : w->bits == 4 ? 290 : 430;
-    return decoding + 10 * (uint64_t)m;
-}
-
 /* Binds A as words of 16 bytes, or as halves. */
 static void bind_a(ops_gemm_task *t)
 {
@@ -242,14 +221,54 @@ static bool choose_tiles(const ops_context *context, ops_gemm_task *t, const lan
     return least < UINT64_MAX;
 }
 
+/* Femtoseconds of a weight by the kernel without matrix units, which has 1, 2, 4 or 8 rows in
+ * registers; fitted to the figures of docs/quantised.md as those below. */
+static uint32_t lanes_time(const ops_quantised_weights *w, int64_t m)
+{
+    const uint32_t format = w->given->format;
+    const uint32_t decoding = format < OPS_QUANTISED_E4M3 ? 200 : w->bits == 4 ? 270 : 400;
+    const uint32_t of_row = format < OPS_QUANTISED_E4M3 ? 70 : w->bits == 4 ? 95 : 90;
+    uint32_t rows = 1;
+    while (rows < m) {
+        rows *= 2;
+    }
+    return decoding + of_row * rows;
+}
+
+/* The same by matrix units, to which a group brings rows of A for its columns. */
+static uint32_t units_time(const lane_words *w, uint32_t rows, uint32_t columns)
+{
+    enum { OF_BYTE = 700 };
+    const uint32_t decoding = w->words < 4 || w->exchanged ? 530 : w->bits == 4 ? 290 : 430;
+    return decoding + OF_BYTE * 2 * rows / columns;
+}
+
+/* Whether matrix units take less time than the kernel without them, which brings rows of A to few
+ * columns as well, or with more rows than that one has, than a copy. */
+static bool is_faster(const ops_context *context, const ops_quantised_weights *w,
+                      const lane_words *words, const ops_gemm_task *t)
+{
+    enum { COPIED = 1300, MANY_COLUMNS = 128 };
+    const int64_t m = t->work.m;
+    if (m <= OPS_GEMM_QUANTISED_ROWS) {
+        return units_time(words, (uint32_t)m, MANY_COLUMNS) < lanes_time(w, m);
+    }
+    const double weights = (double)t->work.n * (double)t->work.k * (double)t->product.batch;
+    const double copied = COPIED * weights + 1e6 * context->tuning->gemm.copy_launch_ns;
+    return units_time(words, (uint32_t)m, t->key.tiles.block_n) * weights < copied;
+}
+
 bool ops_quantised_units_complete(const ops_context *context, const ops_quantised_weights *w,
                                   ops_gemm_task *t)
 {
-    const bool is_given = context->quantised.tiles != 0;
+    const ops_gemm_kernel_key before = t->key;
     const lane_words words = t->key.b.k_contiguous ? choose_words(t, w) : (lane_words){.words = 0};
     if (words.words == 0 || t->bindings.access[t->key.slots[0]] != HAL_ACCESS_READ ||
-        (!is_given && lanes_time(w, t->work.m) < units_time(w, t->work.m, &words)) ||
         !choose_tiles(context, t, &words)) {
+        return false;
+    }
+    if (!context->quantised.tiles && !is_faster(context, w, &words, t)) {
+        t->key = before;
         return false;
     }
     bind_a(t);

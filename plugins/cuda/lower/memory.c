@@ -26,30 +26,37 @@ static bool second_constant(const cuda_lowering *l, hal_ir_value value, uint32_t
     return true;
 }
 
-/* The index of a table, (x >> c & mask) | y or with a shift to the left, in bytes: the shift to
- * bytes is part of the one that is there, which saves an operation of each look-up. False: the
- * index is another. */
-static bool emit_table_offset(cuda_lowering *l, hal_ir_value index, uint32_t size,
-                              cuda_operand offset)
+/* The address of the entry of a table in shared memory that a byte of a word x chooses, with index
+ * (x >> c & 255 << k) + y or a shift to the left: one operation takes the byte and one multiplies
+ * and adds, where y times 4 may be computed once for many. False: the index is another. */
+static bool emit_table_address(cuda_lowering *l, hal_ir_value index, uint32_t size,
+                               cuda_operand address)
 {
     const hal_ir_record *r = &l->kernel->records[index];
     uint32_t mask, shift;
-    if (size != 4 || r->opcode != HAL_IR_OR || r->type != HAL_TYPE_U32 ||
-        !second_constant(l, r->a, HAL_IR_AND, &mask) || mask >> 30 != 0) {
+    if (size != 4 || r->opcode != HAL_IR_ADD || r->type != HAL_TYPE_U32 ||
+        !second_constant(l, r->a, HAL_IR_AND, &mask) || mask == 0) {
         return false;
     }
     const hal_ir_value shifted = l->kernel->records[r->a].a;
-    const bool is_right = second_constant(l, shifted, HAL_IR_SHR, &shift) && shift % 32 >= 2;
-    if (!is_right && (!second_constant(l, shifted, HAL_IR_SHL, &shift) || shift % 32 >= 30)) {
+    const uint32_t up = (uint32_t)__builtin_ctz(mask);
+    uint32_t bit = up;
+    if (second_constant(l, shifted, HAL_IR_SHR, &shift)) {
+        bit += shift % 32;
+    } else if (second_constant(l, shifted, HAL_IR_SHL, &shift) && shift % 32 <= up) {
+        bit -= shift % 32;
+    } else {
+        return false;
+    }
+    if (mask >> up != 255 || up > 22 || bit % 8 != 0 || bit > 24) {
         return false;
     }
     const cuda_operand word = cuda_in_register(l, l->kernel->records[shifted].a, 0);
-    const cuda_operand rest = cuda_fresh(l, CUDA_WORD), field = cuda_fresh(l, CUDA_WORD);
-    cuda_emit(l, is_right ? "shr.u32 $, $, $;" : "shl.b32 $, $, $;", field, word,
-              cuda_unsigned(is_right ? shift % 32 - 2 : shift % 32 + 2));
-    cuda_emit(l, "and.b32 $, $, $;", field, field, cuda_unsigned(mask << 2));
-    cuda_emit(l, "shl.b32 $, $, 2;", rest, cuda_in_register(l, r->b, 0));
-    cuda_emit(l, "or.b32 $, $, $;", offset, field, rest);
+    const cuda_operand rest = cuda_fresh(l, CUDA_WORD), byte = cuda_fresh(l, CUDA_WORD);
+    cuda_emit(l, "prmt.b32 $, $, 0, $;", byte, word, cuda_unsigned(0x4440 + bit / 8));
+    cuda_emit(l, "mad.lo.u32 $, $, 4, $;", rest, cuda_in_register(l, r->b, 0),
+              (cuda_operand){CUDA_WORD, l->shared_base});
+    cuda_emit(l, "mad.lo.u32 $, $, $, $;", address, byte, cuda_unsigned(4u << up), rest);
     return true;
 }
 
@@ -60,8 +67,7 @@ static cuda_operand emit_address(cuda_lowering *l, uint32_t memory, hal_ir_value
     const cuda_operand number = cuda_in_register(l, index, 0);
     if (hal_ir_is_shared(l->kernel, memory)) {
         const cuda_operand made = cuda_fresh(l, CUDA_WORD);
-        if (emit_table_offset(l, index, size, made)) {
-            cuda_emit(l, "add.u32 $, $, $;", made, made, (cuda_operand){CUDA_WORD, l->shared_base});
+        if (emit_table_address(l, index, size, made)) {
             return made;
         }
         cuda_operand low = number;
