@@ -28,15 +28,47 @@ static double access_time(const ops_gemm_tiles *t, int k_contiguous, uint32_t wi
     return k_contiguous ? along_k[number] : across[number];
 }
 
-/* By how much the accesses of matrix units lengthen a step. */
-static double units_access_time(const ops_gemm_shape *s)
+/* Copies of an operand's tile by each work-item, of 16 bytes or a word. */
+static double units_copies(const ops_gemm_tiles *t, uint32_t lines, uint32_t width)
+{
+    const double items = (double)t->block_m / t->thread_m * t->block_n / t->thread_n;
+    return (double)lines * t->block_k / width / items;
+}
+
+/* The same of F64: copies of lines that do not begin with a sector take time of their own, next to
+ * the multiplications of 16 x 8 x 8; and edges need a place for each copy of lines along k, next to
+ * the sums, for which registers do not suffice. */
+static double units_f64_access_time(const ops_gemm_shape *s, const ops_gemm_candidate *c)
 {
     const ops_gemm_cost_tuning *cost = &s->tuning->cost;
-    const bool is_f32 = s->type == HAL_TYPE_F32, is_f64 = s->type == HAL_TYPE_F64;
-    const double b_across = is_f64 ? 0 : is_f32 || s->access < 16 ? 0.5 : 0.1;
-    const double a_across = is_f64 ? 0 : is_f32 ? 0.2 : 0.1;
-    const double layout =
-        1 + (s->b_k_contiguous ? 0 : b_across) + (s->a_k_contiguous ? 0 : a_across);
+    const ops_gemm_tiles *t = &c->tiles;
+    const int64_t sector = 4, part = c->depth ? c->depth : s->k;
+    const double a = units_copies(t, t->block_m, s->a_width),
+                 b = units_copies(t, t->block_n, s->b_width);
+    const double late = ((s->a_k_contiguous ? s->k : s->m) % sector ? a : 0) +
+                        ((s->b_k_contiguous ? s->k : s->n) % sector ? b : 0);
+    const double products = t->thread_m * t->thread_n * t->block_k / 32.0;
+    const bool whole = s->m % t->block_m == 0 && s->n % t->block_n == 0 && part % t->block_k == 0;
+    const double places = whole ? 0 : (s->a_k_contiguous ? a : 0) + (s->b_k_contiguous ? b : 0);
+    const double beyond = places + 2 * t->thread_m * t->thread_n - cost->units_registers;
+    return 1 + late / products * cost->units_late + at_least(beyond, 0) * cost->units_place;
+}
+
+/* By how much the accesses of matrix units lengthen a step. */
+static double units_access_time(const ops_gemm_shape *s, const ops_gemm_candidate *c)
+{
+    const ops_gemm_cost_tuning *cost = &s->tuning->cost;
+    const bool is_f32 = s->type == HAL_TYPE_F32;
+    if (s->type == HAL_TYPE_F64) {
+        return units_f64_access_time(s, c);
+    }
+    const double layout = 1 +
+                          (s->b_k_contiguous          ? 0
+                           : is_f32 || s->access < 16 ? 0.5
+                                                      : 0.1) +
+                          (s->a_k_contiguous ? 0
+                           : is_f32          ? 0.2
+                                             : 0.1);
     return layout * (s->access == hal_type_size(s->type) ? cost->units_single : 1);
 }
 
@@ -63,7 +95,7 @@ static double staged_ns(const ops_gemm_shape *s, const ops_gemm_candidate *c, do
     const double step = r->step * (t->matrix ? units_step_time(s, t) : 1);
     const uint32_t size = hal_type_size(s->type);
     const double wide = size == 8 ? 2 : size == 4 ? 1 : cost->half_staged;
-    const double factor = t->matrix ? units_access_time(s)
+    const double factor = t->matrix ? units_access_time(s, c)
                                     : wide + access_time(t, s->a_k_contiguous, s->a_width) +
                                           access_time(t, s->b_k_contiguous, s->b_width);
     const double steps = ceil(k / t->block_k) * t->block_k * factor;
@@ -120,8 +152,9 @@ static double direct_ns(const ops_gemm_shape *s, const ops_gemm_tiles *t, double
     const ops_gemm_cost_tuning *cost = &s->tuning->cost;
     const double items = (double)t->block_m / t->thread_m * t->block_n / t->thread_n;
     const double stores = t->thread_m * (s->n % 4 ? t->thread_n : 1);
+    const double wide = hal_type_size(s->type) > 4 ? 2 : 1;
     return ceil((double)s->k / t->block_k) * cost->direct_turn +
-           most * items *
+           wide * most * items *
                (cost->direct_load * (double)s->k * (t->thread_m + t->thread_n) +
                 cost->direct_store * stores);
 }
@@ -140,7 +173,8 @@ double ops_gemm_estimate_ns(const hal_device_info *info, const ops_gemm_shape *s
     if (!t->stages && !t->unroll) {
         return cost->direct_launch + elements * cost->direct_c_element + direct_ns(s, t, most);
     }
-    double ns = cost->launch + elements * cost->c_element;
+    const double wide = hal_type_size(s->type) > 4 ? 2 : 1;
+    double ns = cost->launch + wide * elements * cost->c_element;
     if (t->stages) {
         ns += staged_ns(s, c, most, k);
     } else {

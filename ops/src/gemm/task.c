@@ -433,13 +433,17 @@ static uint32_t store_width(const ops_gemm_task *t, uint32_t most)
 /* Where lanes have several neighbours of a row of C that they cannot store at once, each store of a
  * warp has gaps. Then neighbouring lanes have neighbouring columns, as far as B's reads from shared
  * memory, in more accesses, take less time than the stores (f32, H200: 4557 x 1723 x 47 takes 64 us
- * with strips of 4 columns, 47 with 2, 40 with 1; with k = 400 181, 163, 167). */
+ * with strips of 4 columns, 47 with 2, 40 with 1; with k = 400 181, 163, 167). No access has more
+ * than 16 bytes: that is two columns of F64. */
 static void choose_strip(ops_gemm_task *t)
 {
-    enum { FEW_STEPS = 128, MANY_STEPS = 1024 };
+    enum { FEW_STEPS = 128, MANY_STEPS = 1024, BYTES = 16 };
     ops_gemm_tiles *tiles = &t->key.tiles;
-    const uint32_t width = store_width(t, tiles->strip_n), k = t->work.k;
-    const uint32_t least = k <= FEW_STEPS ? 1 : k <= MANY_STEPS ? 2 : 4;
+    const uint32_t size = hal_type_size(t->key.type_c), access = BYTES / size;
+    const uint32_t most = tiles->strip_n < access ? tiles->strip_n : access;
+    const uint32_t width = store_width(t, most), k = t->work.k;
+    const uint32_t steps = k <= FEW_STEPS ? 1 : k <= MANY_STEPS ? 2 : 4;
+    const uint32_t least = steps < access ? steps : access;
     if (tiles->stages && !tiles->matrix && width < tiles->strip_n && least < tiles->strip_n) {
         tiles->strip_n = (uint8_t)(width > least ? width : least);
     }

@@ -79,6 +79,7 @@ typedef struct ops_gemm_cost_tuning {
     double units_flush;
     double units_narrow;
     double units_single;
+    double units_late, units_registers, units_place; /* of F64 */
 } ops_gemm_cost_tuning;
 
 /* The cost model of levels of Strassen's algorithm (gemm/normwise) counts time in operations of a

@@ -4,6 +4,7 @@
 #include "ops_gemm_fixture.h"
 
 #include "gemm/candidates.h"
+#include "gemm/task.h"
 
 #include <ops/normwise.h>
 
@@ -142,6 +143,71 @@ static void tiles_are_whole(void **state)
             expect_whole_tiles(&info, &s);
         }
     }
+}
+
+/* F64 on matrix units, as measured on an H200: at edges, with both operands along k in words, a
+ * deep tile's copies take registers that it lacks; for 322 rows unaligned copies are hidden behind
+ * more multiplications by the largest tiles in parts of k. */
+static void f64_choices(void **state)
+{
+    hal_device_info info = as_class(&classes[0], test_context->info);
+    info.matrix_types = HAL_TYPES_MATRIX;
+    ops_gemm_shape s = {.tuning = &ops_tuning_gpu.gemm,
+                        .m = 2047,
+                        .n = 2047,
+                        .k = 2047,
+                        .batch = 1,
+                        .access = 8,
+                        .type = HAL_TYPE_F64,
+                        .a_k_contiguous = 1,
+                        .b_k_contiguous = 1,
+                        .a_width = 1,
+                        .b_width = 1};
+    ops_gemm_candidate c;
+    assert_true(ops_gemm_find_candidate(&info, &s, true, 1, &c) > 0);
+    assert_int_equal(c.tiles.matrix, 1);
+    assert_int_equal(c.tiles.block_k, 16);
+    s.m = 322;
+    s.n = 2626;
+    s.k = 2831;
+    s.access = 16;
+    s.a_k_contiguous = s.b_k_contiguous = 0;
+    s.a_width = s.b_width = 2;
+    assert_true(ops_gemm_find_candidate(&info, &s, true, 1, &c) > 0);
+    assert_int_equal(c.tiles.block_m * c.tiles.block_n, 128 * 128);
+    assert_int_equal(c.tiles.block_k, 32);
+    assert_true(c.depth > 0);
+}
+
+/* A lane stores at most 16 bytes at once: four columns of F32, two of F64. */
+static void strips_are_stored_at_once(void **state)
+{
+    const hal_device_info *info = test_context->info, as = as_class(&classes[1], info);
+    test_set_device(test_context, &as);
+    for (int wide = 0; wide < 2; wide++) {
+        const hal_type type = wide ? HAL_TYPE_F64 : HAL_TYPE_F32;
+        hal_buffer *buffers[3];
+        ops_tensor t[3];
+        for (int i = 0; i < 3; i++) {
+            ok(hal_buffer_create(test_device, HAL_MEMORY_DEVICE, 256 * 256 * 8, &buffers[i]));
+            t[i] = (ops_tensor){buffers[i], type, 2, 0, {256, 256}, {256, 1}};
+        }
+        const ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+        const ops_gemm_tiles *tiles = NULL;
+        for (uint32_t i = 0; i < ops_tuning_gpu.gemm.staged.count && !tiles; i++) {
+            const ops_gemm_tiles *row = &ops_tuning_gpu.gemm.staged.rows[i].tiles;
+            tiles = row->strip_n == 4 && row->stages == 2 ? row : NULL;
+        }
+        ops_gemm_task task = {.given = tiles, .k_all = 256};
+        ops_product_init(&task.product, &options, &t[0], &t[1], &t[2]);
+        ok(ops_gemm_task_complete(test_context, &task));
+        assert_int_equal(task.key.tiles.strip_n, wide ? 2 : 4);
+        assert_int_equal(task.key.width_c, wide ? 2 : 4);
+        for (int i = 0; i < 3; i++) {
+            hal_buffer_release(buffers[i]);
+        }
+    }
+    test_set_device(test_context, info);
 }
 
 /* A matrix of `rows` x `columns` in a buffer that is large enough. */
@@ -290,8 +356,9 @@ static void scaled_sums(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest planned[] = {cmocka_unit_test(tiles_are_whole),
-                                         cmocka_unit_test(shapes_are_described)};
+    const struct CMUnitTest planned[] = {
+        cmocka_unit_test(tiles_are_whole), cmocka_unit_test(f64_choices),
+        cmocka_unit_test(strips_are_stored_at_once), cmocka_unit_test(shapes_are_described)};
     const struct CMUnitTest computed[] = {cmocka_unit_test(thin_products_are_right),
                                           cmocka_unit_test(empty_sums_of_arrays),
                                           cmocka_unit_test(scaled_sums)};
