@@ -51,10 +51,11 @@
       "operations, where they can be); unset: ordered, or what the program sets")                  \
     X(HAL_QUANTISED, "WAY", "ops/src/tensor/context_create.c",                                     \
       "how products by quantised weights of few rows are computed, for measurements: lanes "       \
-      "(without matrix units), copied (the weights become a matrix), or tiles of matrix units, "   \
-      "as "                                                                                        \
-      "2x4x16x1: for a warp, warps along columns, warps, turns of weights ahead; unset: by bytes " \
-      "and operations")                                                                            \
+      "(without matrix units), copied (the weights become a matrix), units (by matrix units, "     \
+      "where "                                                                                     \
+      "they can be) or their tiles, as 2x4x16x1: for a warp, warps along columns, warps, turns "   \
+      "of "                                                                                        \
+      "weights ahead; unset: by bytes and operations")                                             \
     X(HAL_COMM, "RANK/COUNT:NAME", "hal/src/comm/environment.c",                                   \
       "the process's rank in the communicator that hal_comm_create_from_environment creates, "     \
       "the number of ranks and a name for the job; unset: the launcher's variables")               \

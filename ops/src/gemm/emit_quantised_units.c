@@ -40,7 +40,9 @@ typedef struct units_emitter {
     uint32_t run, steps, turn; /* steps of k of a lane and a chunk, of a chunk, and of a turn */
     uint32_t stage, ahead;     /* steps of A in shared memory at once; turns that B is ahead */
     uint32_t neighbours;       /* chunks of a slice that follow each other: EXCHANGED, or 1 */
-    uint32_t copies, step;     /* of a turn: units of A that a work-item copies; of a step: words */
+    uint32_t rows_n;           /* of A in a tile in shared memory, up to ROWS */
+    uint32_t units, copies;    /* of A in a turn: of a tile; that a work-item copies */
+    uint32_t unit_words;       /* of A, of UNIT steps of k */
     hal_ir_memory_id table, rows;
     hal_ir_value id, lane, slice, zero, block_shift;
     hal_ir_value first;            /* step of k of the lane's first run of the turn 0 */
@@ -61,18 +63,18 @@ static uint32_t log2_of(uint32_t power)
  * the tiles of rows. */
 static uint32_t unit_k(const units_emitter *q, uint32_t number)
 {
-    const uint32_t pairs = q->run / UNIT, low = pairs > 1 ? 2 : 1;
-    const uint32_t t = number / low % 4, high = number / (32 * low) % (pairs / low);
-    return number / (32 * pairs) * q->steps + t * q->run + (number % low + high * low) * UNIT;
+    const uint32_t pairs = q->run / UNIT, low = pairs > 1 ? 2 : 1, lines = 4 * q->rows_n;
+    const uint32_t t = number / low % 4, high = number / (lines * low) % (pairs / low);
+    return number / (lines * pairs) * q->steps + t * q->run + (number % low + high * low) * UNIT;
 }
 
 static uint32_t unit_target(const units_emitter *q, uint32_t number)
 {
-    const uint32_t pairs = q->run / UNIT, low = pairs > 1 ? 2 : 1;
-    const uint32_t t = number / low % 4, g = number / (4 * low) % 8;
-    const uint32_t high = number / (32 * low) % (pairs / low);
-    const uint32_t pair = number / (32 * pairs) * pairs + number % low + high * low;
-    return 4 * (pair * q->row_tiles * LANES + 4 * g + t);
+    const uint32_t pairs = q->run / UNIT, low = pairs > 1 ? 2 : 1, lines = 4 * q->rows_n;
+    const uint32_t t = number / low % 4, g = number / (4 * low) % q->rows_n;
+    const uint32_t high = number / (lines * low) % (pairs / low);
+    const uint32_t pair = number / (lines * pairs) * pairs + number % low + high * low;
+    return 4 * (pair * q->row_tiles * lines + 4 * g + t);
 }
 
 /* A function of numbers that is linear in their bits, of a value of `count` bits. */
@@ -96,13 +98,13 @@ static hal_ir_value of_bits(const units_emitter *q, hal_ir_value number, uint32_
 
 static uint32_t unit_row(const units_emitter *q, uint32_t number)
 {
-    return number / (q->run / UNIT > 1 ? 8 : 4) % 8;
+    return number / (q->run / UNIT > 1 ? 8 : 4) % q->rows_n;
 }
 
 static void place_copies(units_emitter *q)
 {
     ops_gemm_emitter *e = q->e;
-    const uint32_t bits = log2_of(q->items < q->turn ? q->items : q->turn);
+    const uint32_t bits = log2_of(q->items < q->units ? q->items : q->units);
     q->source_k = of_bits(q, q->id, bits, unit_k);
     q->source_row = hal_ir_add(e->b, e->a.origin, of_bits(q, q->id, bits, unit_row));
     q->target = of_bits(q, q->id, bits, unit_target);
@@ -130,13 +132,17 @@ static void copy_turn(units_emitter *q, hal_ir_value turn, hal_ir_value to)
 {
     ops_gemm_emitter *e = q->e;
     hal_ir_builder *b = e->b;
-    const uint32_t of_tile = q->turn / q->items; /* of a work-item */
+    const uint32_t of_tile = q->units < q->items ? 1 : q->units / q->items; /* of a work-item */
     hal_ir_value k = hal_ir_add(b, turn, q->source_k), target = hal_ir_add(b, q->target, to);
+    if (q->units < q->items) {
+        hal_ir_if(b, hal_ir_lt(b, q->id, hal_ir_u32(b, q->units)));
+    }
     for (uint32_t i = 0; i < q->copies; i++) {
         const uint32_t number = i % of_tile * q->items, tile = i / of_tile;
         hal_ir_value row = ops_gemm_plus(e, q->source_row, tile * ROWS);
         hal_ir_value step = ops_gemm_plus(e, k, unit_k(q, number));
-        hal_ir_value place = ops_gemm_plus(e, target, unit_target(q, number) + tile * 4 * LANES);
+        hal_ir_value place =
+            ops_gemm_plus(e, target, unit_target(q, number) + tile * 16 * q->rows_n);
         hal_ir_value guard = hal_ir_lt(b, row, e->m);
         if (e->a.operand->width == 1) {
             hal_ir_store_wide(b, q->rows, place, 0, HAL_IR_NONE, load_unit(q, row, step, guard));
@@ -145,6 +151,9 @@ static void copy_turn(units_emitter *q, hal_ir_value turn, hal_ir_value to)
         guard = e->key->whole ? guard : ops_guard_and(b, guard, hal_ir_lt(b, step, e->k));
         hal_ir_value from = ops_gemm_address(e, &e->a, row, ops_gemm_quotient(e, step, 2));
         hal_ir_async_copy(b, q->rows, place, e->a.memory, from, 4, guard);
+    }
+    if (q->units < q->items) {
+        hal_ir_end(b);
     }
 }
 
@@ -155,13 +164,20 @@ static hal_ir_value stage_end(units_emitter *q, hal_ir_value first)
     return hal_ir_min(b, ops_gemm_plus(q->e, first, q->stage), q->e->k);
 }
 
+/* Words of A in shared memory from a turn to another one. */
+static hal_ir_value words_between(units_emitter *q, hal_ir_value first, hal_ir_value k)
+{
+    hal_ir_value units = ops_gemm_quotient(q->e, hal_ir_sub(q->e->b, k, first), UNIT);
+    return ops_gemm_times(q->e, units, q->unit_words);
+}
+
 /* Copies the rows of the stage that begins at a step, if it does. */
 static void copy_stage(units_emitter *q, hal_ir_value first, hal_ir_value to)
 {
     ops_gemm_emitter *e = q->e;
     hal_ir_builder *b = e->b;
     hal_ir_value k = hal_ir_for(b, first, stage_end(q, first), hal_ir_u32(b, q->turn));
-    hal_ir_value distance = ops_gemm_times(e, hal_ir_sub(b, k, first), q->step);
+    hal_ir_value distance = words_between(q, first, k);
     copy_turn(q, k, hal_ir_add(b, to, distance));
     hal_ir_end(b);
     hal_ir_async_commit(b);
@@ -368,7 +384,7 @@ static void multiply_pair(units_emitter *q, const chunk *c, uint32_t pair, hal_i
     hal_ir_builder *b = e->b;
     hal_ir_value x[MAX_ROW_TILES];
     for (uint32_t r = 0; r < q->row_tiles; r++) {
-        const uint32_t offset = (number * q->row_tiles + r) * 4 * LANES;
+        const uint32_t offset = (number * q->row_tiles + r) * 16 * q->rows_n;
         x[r] = hal_ir_load_wide(b, q->rows, place, (int32_t)offset, 4, HAL_IR_NONE);
     }
     for (uint32_t h = 0; h < 2; h++) {
@@ -482,12 +498,12 @@ static void emit_stage(units_emitter *q, hal_ir_value first, hal_ir_value end, h
 {
     ops_gemm_emitter *e = q->e;
     hal_ir_builder *b = e->b;
-    const uint32_t chunk_words = q->steps * q->step;
+    const uint32_t chunk_words = q->steps / UNIT * q->unit_words;
     hal_ir_value own = ops_gemm_times(e, q->slice, q->neighbours * chunk_words);
-    own = hal_ir_add(b, own, ops_gemm_times(e, q->lane, 4));
+    own = hal_ir_add(b, own, ops_gemm_times(e, ops_gemm_rest(e, q->lane, 4 * q->rows_n), 4));
     own = hal_ir_add(b, own, half);
     hal_ir_value k = hal_ir_for(b, first, end, hal_ir_u32(b, q->turn));
-    hal_ir_value distance = ops_gemm_times(e, hal_ir_sub(b, k, first), q->step);
+    hal_ir_value distance = words_between(q, first, k);
     emit_turn(q, k, hal_ir_add(b, own, distance));
     hal_ir_end(b);
 }
@@ -517,7 +533,7 @@ static void emit_k_loop(units_emitter *q)
         hal_ir_barrier(b);
         hal_ir_value first = hal_ir_for(b, zero, e->k, hal_ir_u32(b, q->stage));
         hal_ir_value half = hal_ir_get(b, present);
-        hal_ir_value other = hal_ir_sub(b, hal_ir_u32(b, q->stage * q->step), half);
+        hal_ir_value other = hal_ir_sub(b, hal_ir_u32(b, q->stage / UNIT * q->unit_words), half);
         hal_ir_set(b, present, other);
         copy_stage(q, ops_gemm_plus(e, first, q->stage), other);
         emit_stage(q, first, stage_end(q, first), half);
@@ -654,15 +670,17 @@ void ops_gemm_emit_quantised_units(ops_gemm_emitter *e)
     q.turn = q.steps * q.slices * q.unroll;
     q.stage = q.turn * e->key->unit_turns;
     q.ahead = e->key->unit_ahead;
-    q.copies = q.turn * q.row_tiles / q.items;
-    q.step = q.row_tiles * 4;
+    q.rows_n = e->key->unit_rows;
+    q.units = q.turn / UNIT * q.rows_n;
+    q.copies = q.units < q.items ? 1 : q.units * q.row_tiles / q.items;
+    q.unit_words = q.row_tiles * q.rows_n * 4;
     q.zero = hal_ir_scalar_value(b, "zero", HAL_TYPE_F32);
     q.block_shift = hal_ir_scalar_value(b, "block_shift", HAL_TYPE_U32);
     hal_ir_scalar_value(b, "magic", HAL_TYPE_U32);
     const uint32_t partials = q.slices * t->block_n * t->block_m, entries = CODES * LANES;
     q.table = hal_ir_shared(b, "table", HAL_TYPE_U32, partials > entries ? partials : entries);
-    q.rows =
-        hal_ir_shared(b, "rows", HAL_TYPE_U32, (e->key->unit_has_all ? 1 : 2) * q.stage * q.step);
+    q.rows = hal_ir_shared(b, "rows", HAL_TYPE_U32,
+                           (e->key->unit_has_all ? 1 : 2) * q.stage / UNIT * q.unit_words);
     place_warp(&q);
     place_scales(&q, 3u + e->key->input_count);
     place_copies(&q);

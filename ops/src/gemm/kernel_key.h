@@ -61,9 +61,9 @@ typedef struct ops_gemm_kernel_key {
     uint8_t grouped;     /* rows have groups with a B each, see emit_groups.c */
     uint8_t offset_slot; /* binding of the groups' first rows */
     /* Of a quantised B that matrix units multiply: words that a lane reads at once, which lanes
-     * exchange or not, and turns that it is ahead; turns of A in shared memory, which are all. */
-    uint8_t unit_words, unit_exchanged, unit_ahead, unit_turns, unit_has_all;
-    uint8_t reserved[1]; /* 0 */
+     * exchange or not, and turns that it is ahead; turns of A in shared memory, which are all, and
+     * rows of it in a tile, a power of two, of which others are repetitions. */
+    uint8_t unit_words, unit_exchanged, unit_ahead, unit_turns, unit_has_all, unit_rows;
     ops_gemm_quantisation quantisation;
 } ops_gemm_kernel_key;
 OPS_KEY_STRUCTURES_END

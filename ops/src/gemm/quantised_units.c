@@ -13,7 +13,7 @@ bool ops_quantised_units_serve(const ops_context *context, uint32_t precision, h
            (a == HAL_TYPE_F16 || a == HAL_TYPE_BF16) && (info->matrix_types & HAL_TYPE_BIT(a)) &&
            info->subgroup_width == LANES && (info->storage_types & HAL_TYPE_BIT(HAL_TYPE_U16)) &&
            !w->given->zeros && w->k > 0 &&
-           rows <= (context->quantised.tiles ? MAX_ROW_TILES * ROWS
+           rows <= (context->quantised.units ? MAX_ROW_TILES * ROWS
                                              : context->tuning->gemm.quantised_unit_rows);
 }
 
@@ -91,15 +91,16 @@ static uint32_t turn_of(const ops_gemm_tiles *s)
 
 /* Turns of A that a group has in shared memory, those of all k where it has room, else of a stage,
  * of which it has two. 0: it has no room. */
-static uint32_t stage_turns(const ops_context *context, const ops_gemm_tiles *s, int64_t k,
+static uint32_t stage_turns(const ops_context *context, const ops_gemm_kernel_key *key, int64_t k,
                             bool *has_all)
 {
     enum { MOST = UINT8_MAX, GROUP_BYTES = 1024 }; /* that a group takes itself */
+    const ops_gemm_tiles *s = &key->tiles;
     const uint64_t groups = s->min_groups_per_unit, all = context->info->shared_bytes;
     const uint64_t room = groups > 1 ? all / groups - GROUP_BYTES : all;
     const uint64_t partials = 4ull * s->intra_group_split_k * s->block_n * s->block_m;
     const uint64_t table = partials > TABLE_BYTES ? partials : TABLE_BYTES;
-    const uint64_t turn = 2ull * turn_of(s) * s->block_m;
+    const uint64_t turn = 2ull * turn_of(s) * (s->block_m / ROWS) * key->unit_rows;
     const uint64_t fit = room > table ? (room - table) / turn : 0;
     const uint64_t needed = ops_gemm_blocks(k, turn_of(s));
     uint64_t turns = 1;
@@ -115,10 +116,10 @@ static uint32_t stage_turns(const ops_context *context, const ops_gemm_tiles *s,
 static bool choose_stage(const ops_context *context, ops_gemm_kernel_key *key, int64_t k)
 {
     bool has_all = false;
-    uint32_t turns = stage_turns(context, &key->tiles, k, &has_all);
+    uint32_t turns = stage_turns(context, key, k, &has_all);
     if (turns == 0) {
         key->tiles.min_groups_per_unit = 1;
-        turns = stage_turns(context, &key->tiles, k, &has_all);
+        turns = stage_turns(context, key, k, &has_all);
     }
     key->unit_turns = (uint8_t)turns;
     key->unit_has_all = has_all;
@@ -194,6 +195,10 @@ static bool choose_tiles(const ops_context *context, ops_gemm_task *t, const lan
     const hal_device_info *info = context->info;
     const ops_quantised_way *way = &context->quantised;
     ops_gemm_kernel_key key = t->key;
+    key.unit_rows = 1;
+    while (key.unit_rows < ROWS && key.unit_rows < t->work.m) {
+        key.unit_rows *= 2;
+    }
     uint64_t least = UINT64_MAX;
     for (uint32_t tiles = MAX_TILES; tiles > 0; tiles--) {
         for (uint32_t warps = LEAST_WARPS; warps <= MOST_WARPS; warps *= 2) {
@@ -267,7 +272,7 @@ bool ops_quantised_units_complete(const ops_context *context, const ops_quantise
         !choose_tiles(context, t, &words)) {
         return false;
     }
-    if (!context->quantised.tiles && !is_faster(context, w, &words, t)) {
+    if (!context->quantised.units && !is_faster(context, w, &words, t)) {
         t->key = before;
         return false;
     }

@@ -37,9 +37,9 @@ typedef struct ops_compile_ahead {
 
 /* How products by quantised weights of few rows are computed, for measurements. */
 typedef struct ops_quantised_way {
-    uint8_t without_units, copied;
-    uint8_t tiles, warps_n, warps; /* of the kernel for matrix units; 0: the least cost */
-    uint8_t ahead;                 /* turns, up to OPS_GEMM_QUANTISED_AHEAD; 0: by registers */
+    uint8_t without_units, copied, units; /* units: wherever they can be */
+    uint8_t tiles, warps_n, warps;        /* of the kernel for matrix units; 0: the least cost */
+    uint8_t ahead; /* turns, up to OPS_GEMM_QUANTISED_AHEAD; 0: by registers */
 } ops_quantised_way;
 
 struct ops_context {

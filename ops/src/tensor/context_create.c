@@ -32,21 +32,24 @@ static ops_scatter_order scatter_order(void)
 }
 
 /* How products by quantised weights of few rows are computed, which the variable names: without
- * matrix units, by copies, or by tiles of the kernel for matrix units. */
+ * matrix units, by copies, by matrix units, or by tiles of their kernel. */
 static ops_quantised_way quantised_way(void)
 {
     const char *text = secure_getenv("HAL_QUANTISED");
-    ops_quantised_way way = {.tiles = 0};
-    if (text && (strcmp(text, "lanes") == 0 || strcmp(text, "copied") == 0)) {
-        way.without_units = 1;
-        way.copied = strcmp(text, "copied") == 0;
-    } else if (!text ||
-               sscanf(text, "%hhux%hhux%hhux%hhu", &way.tiles, &way.warps_n, &way.warps,
-                      &way.ahead) != 4 ||
-               way.ahead > 4) {
-        way = (ops_quantised_way){.tiles = 0};
+    if (!text) {
+        return (ops_quantised_way){.tiles = 0};
     }
-    return way;
+    const bool is_copied = strcmp(text, "copied") == 0;
+    if (is_copied || strcmp(text, "lanes") == 0) {
+        return (ops_quantised_way){.without_units = 1, .copied = is_copied};
+    }
+    ops_quantised_way way = {.units = 1};
+    const bool has_tiles =
+        sscanf(text, "%hhux%hhux%hhux%hhu", &way.tiles, &way.warps_n, &way.warps, &way.ahead) == 4;
+    if (has_tiles && way.ahead <= 4) {
+        return way;
+    }
+    return (ops_quantised_way){.units = strcmp(text, "units") == 0};
 }
 
 hal_status ops_context_create(hal_queue *queue, ops_context **context)

@@ -170,17 +170,19 @@ static void try_product(trial t, const char *words)
 
 static void formats_and_blocks(void **state)
 {
-    static const int64_t rows[] = {5, 8, 9, 17, 20, 32}, blocks[] = {0, 32, 64, 128, 256};
-    for (int i = 0; i < 2 * 7; i++) {
+    static const int64_t rows[] = {1, 2, 3, 8, 9, 17, 20, 32}, blocks[] = {0, 32, 64, 128, 256};
+    test_context->quantised = (ops_quantised_way){.units = 1};
+    for (int i = 0; i < 3 * 8; i++) {
         const trial t = {.format = (ops_quantised_format)(1 + i % 7),
                          .type = i % 2 ? HAL_TYPE_F16 : HAL_TYPE_BF16,
-                         .m = rows[i % 6],
+                         .m = rows[i % 8],
                          .n = i % 3 ? 64 : 77,
                          .k = 512,
                          .block = blocks[i % 5],
                          .zero = i < 4 ? 8 : 0};
         try_product(t, "for matrix units");
     }
+    test_context->quantised = (ops_quantised_way){.units = 0};
 }
 
 /* Up to 64 rows where tiles are given and shared memory has room for them. */
@@ -188,12 +190,12 @@ static void many_rows(void **state)
 {
     trial t = {.format = OPS_QUANTISED_I4, .type = HAL_TYPE_F16, .m = 33, .n = 40, .k = 512};
     const bool has_little = test_context->info->shared_bytes < 96 << 10;
-    test_context->quantised = (ops_quantised_way){.tiles = 1, .warps_n = 2, .warps = 4};
+    test_context->quantised = (ops_quantised_way){.units = 1, .tiles = 1, .warps_n = 2, .warps = 4};
     try_product(t, has_little ? "copied" : "for matrix units");
     t.m = 64;
     t.block = 64;
     try_product(t, has_little ? "copied" : "for matrix units");
-    test_context->quantised = (ops_quantised_way){.tiles = 0};
+    test_context->quantised = (ops_quantised_way){.units = 0};
 }
 
 /* The faster kernel of one row, by format: lanes decode integers at once, floats of 8 bits not. */
