@@ -111,11 +111,17 @@ Array floor_quotient(const Array &x, const Array &y)
     return where(adjusts, quotient - 1, quotient);
 }
 
+// The processor raises an error where a divisor is zero.
+void require_divisor(const Call &c)
+{
+    if (!hal_type_is_float(c.common()) && (!c.is_number(1) || c.number(1) == 0)) {
+        throw Unsupported("division of integers by a tensor");
+    }
+}
+
 Results floor_divide(const Call &c)
 {
-    if (!hal_type_is_float(c.common())) { // PyTorch raises an error for a zero
-        throw Unsupported("floor division of integers");
-    }
+    require_divisor(c);
     return {floor_quotient(c[0], c[1])};
 }
 
@@ -132,10 +138,9 @@ Results divide_by_mode(const Call &c)
     if (*rounding == "floor") {
         return floor_divide(c);
     }
-    if (!is_float) {
-        throw Unsupported("division of integers by mode");
-    }
-    return {unary(OPS_TRUNC, c[0] / c[1])};
+    require_divisor(c);
+    const Array quotient = c[0] / c[1]; // of integers towards zero
+    return {is_float ? unary(OPS_TRUNC, quotient) : quotient};
 }
 
 Results remainder(const Call &c)

@@ -1,4 +1,6 @@
 // Normalisation by layer, group and batch, and the cells of recurrent networks.
+#include <ATen/WrapDimUtils.h>
+
 #include "call.h"
 #include "recurrent.h"
 
@@ -400,7 +402,42 @@ Results gru_cell_backward(const Call &c) // grad_hy, workspace, has_bias
             has_bias ? sum(hidden, 0) : Array()};
 }
 
+// ---- Weight normalisation ----
+
+// Sums of all but one axis, the first or the last: PyTorch composes others.
+Array sum_of_others(const Call &c, const Array &x, size_t dim)
+{
+    const int64_t rank = x.rank(), axis = at::maybe_wrap_dim(c.integer(dim), rank);
+    if (rank < 2 || (axis != 0 && axis != rank - 1)) {
+        throw Unsupported("weights that are normalised along an axis in the middle");
+    }
+    const int64_t kept = x.length(axis), others = x.count() / kept;
+    const Array sums = axis == 0 ? sum(reshape(x, Shape{kept, others}), 1)
+                                 : sum(reshape(x, Shape{others, kept}), 0);
+    Shape shape((size_t)rank, 1);
+    shape[(size_t)axis] = kept;
+    return reshape(sums, shape);
+}
+
+Results weight_norm(const Call &c) // v, g, dim
+{
+    const Array v = c[0];
+    require_elements(v);
+    const Array norms = unary(OPS_SQRT, sum_of_others(c, square(v), 2));
+    return {v * (c[1] / norms), norms};
+}
+
+Results weight_norm_backward(const Call &c) // gradient, v, g, norms, dim
+{
+    const Array gradient = c[0], v = c[1], norms = c[3];
+    require_elements(v);
+    const Array along = sum_of_others(c, gradient * v, 4) / norms;
+    return {(gradient - v * (along / norms)) * (c[2] / norms), along};
+}
+
 const Operator TABLE[] = {
+    {"_weight_norm_interface", Types::COMMON, weight_norm},
+    {"_weight_norm_interface_backward", Types::COMMON, weight_norm_backward},
     {"native_layer_norm", Types::COMMON, layer_norm},
     {"native_layer_norm_backward", Types::COMMON, layer_norm_backward},
     {"native_group_norm", Types::COMMON, group_norm},

@@ -267,10 +267,12 @@ Range range_of(const Array &x, double low, double high, double widening)
     return {low, high};
 }
 
-// The bin of each element of [low, high]; -1 beyond it.
-Array bins_of(const Array &x, int64_t bins, Range r)
+// The bin of each element of [low, high]; -1 beyond it. Of whole numbers products are exact.
+Array bins_of(const Array &x, int64_t bins, Range r, bool is_whole = false)
 {
-    const Array position = (x - r.low) / (r.high - r.low) * (double)bins;
+    const Array above = x - r.low;
+    const Array position = is_whole ? above * (double)bins / (r.high - r.low)
+                                    : above / (r.high - r.low) * (double)bins;
     const Array place = minimum(unary(OPS_FLOOR, position), (double)(bins - 1));
     const Array inside = both(greater_equal(x, r.low), less_equal(x, r.high));
     return cast(where(inside, place, -1.0), HAL_TYPE_I32);
@@ -278,16 +280,19 @@ Array bins_of(const Array &x, int64_t bins, Range r)
 
 Results histc(const Call &c) // x, bins, min, max
 {
-    const Array x = flatten(c.plain(0));
+    const Array elements = flatten(c.plain(0));
+    const hal_type type = elements.type();
     const int64_t bins = c.integer(1);
-    if ((x.type() != HAL_TYPE_F32 && x.type() != HAL_TYPE_F64) || bins < 1) {
-        throw Unsupported("a histogram of narrow floats or integers");
+    if (hal_type_is_narrow_float(type) || type == HAL_TYPE_BOOL || bins < 1) {
+        throw Unsupported("a histogram of narrow floats or truths");
     }
-    if (x.count() == 0) {
-        return {full(c.context(), x.type(), Shape{bins}, 0)};
+    if (elements.count() == 0) {
+        return {full(c.context(), type, Shape{bins}, 0)};
     }
+    // Integers, which PyTorch's processor refuses and its other devices take, up to 2^53.
+    const Array x = hal_type_is_float(type) ? elements : cast(elements, HAL_TYPE_F64);
     const Range r = range_of(x, c.number(2), c.number(3), 1);
-    return {cast(counted(bins, bins_of(x, bins, r), Array()), x.type())};
+    return {cast(counted(bins, bins_of(x, bins, r, x.type() != type), Array()), type)};
 }
 
 // The counts, divided by their sum and the widths of the bins where asked for.
