@@ -55,6 +55,48 @@ static void orders(corpus *c, hal_type type)
     }
 }
 
+/* Pooling with places, resizing, their gradients and that of depthwise weights, with channels
+ * second or last. */
+static void windows(corpus *c, hal_type type, int is_last)
+{
+    static const int64_t lengths[2] = {40, 60}, half[2] = {20, 30}, window[2] = {3, 3};
+    const int64_t second[4] = {4, 64, 40, 60}, last[4] = {4, 40, 60, 64};
+    ops_pool_options pool = {.size = sizeof pool,
+                             .channels_last = (uint32_t)is_last,
+                             .window = {3, 3},
+                             .stride = {2, 2},
+                             .before = {1, 1},
+                             .after = {1, 1}};
+    const ops_convolution_options convolution = {.size = sizeof convolution,
+                                                 .channels_last = (uint32_t)is_last,
+                                                 .groups = 64,
+                                                 .before = {1, 1},
+                                                 .after = {1, 1}};
+    corpus_case(c, "windows_%s_%s", hal_type_name(type), is_last ? "last" : "second");
+    const ops_tensor tensor = corpus_tensor(c, type, 4, is_last ? last : second);
+    if (c->failed) {
+        return;
+    }
+    corpus_did(c, ops_scope_begin(c->ops));
+    ops_array *x = ops_array_from_tensor(c->ops, &tensor), *places, *y[8];
+    y[0] = ops_array_pool(OPS_POOL_MAX, &pool, x, &places);
+    y[1] = ops_array_pool_gradient(OPS_POOL_MAX, &pool, y[0], places, lengths);
+    y[2] = ops_array_pool(OPS_POOL_AVERAGE, &pool, x, NULL);
+    y[3] = ops_array_pool_gradient(OPS_POOL_AVERAGE, &pool, y[2], NULL, lengths);
+    for (uint32_t i = 0; i < 2; i++) {
+        const ops_resize_kind kind = (ops_resize_kind)i;
+        y[4 + 2 * i] = ops_array_resize(kind, OPS_RESIZE_HALF, 2, half, is_last, x);
+        y[5 + 2 * i] =
+            ops_array_resize_gradient(kind, OPS_RESIZE_HALF, 2, lengths, is_last, y[4 + 2 * i]);
+    }
+    for (uint32_t i = 0; i < 8 && !c->failed; i++) {
+        corpus_did(c, ops_array_evaluate(&y[i], 1));
+    }
+    ops_array *weights = ops_array_convolution_weights(&convolution, x, x, window);
+    corpus_did(c, c->failed ? HAL_OK : ops_array_evaluate(&weights, 1));
+    ops_scope_end(c->ops);
+}
+
 void cases_index(corpus *c)
 {
     static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_U8, HAL_TYPE_BF16, HAL_TYPE_U64};
@@ -62,5 +104,8 @@ void cases_index(corpus *c)
         copies(c, types[t]);
         picks(c, types[t], t % 2 == 0 ? HAL_TYPE_I32 : HAL_TYPE_I64);
         orders(c, types[t]);
+        for (int last = 0; t % 2 == 0 && last < 2 && !c->failed; last++) {
+            windows(c, types[t], last);
+        }
     }
 }
