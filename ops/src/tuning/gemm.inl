@@ -51,8 +51,10 @@ static const ops_gemm_tile units_f32[] = {
     MATRIX_UNITS( 64,  64, 32, 4,  8, 4,     2,     2,  4.2, 11, 1400, 3000),
 };
 /* F64: warps of 64 x 32, since a sum has two registers. Rates, units_late, units_registers and
- * units_place are fitted to 141 times of random and square products on an H200: half of the
- * estimates are within 7 %, nine of ten within 18 %. */
+ * units_place are fitted to 141 times of random and square products on an H200, without others to
+ * check them; the times of lone groups and of the ends of the three smaller tiles were then set so
+ * that the choice for products of few microseconds stays the measured one. Half of the estimates
+ * are within 7 %, nine of ten within 18 %. */
 static const ops_gemm_tile units_f64[] = {
     MATRIX_UNITS(128, 128, 32, 8,  8, 3,     1,     1, 82.0, 82, 1180, 2400),
     MATRIX_UNITS(128, 128, 16, 8,  8, 4,     1,     1, 84.0, 84, 1040, 2260),
