@@ -527,6 +527,7 @@ static void emit_k_loop(units_emitter *q)
         hal_ir_async_wait(b, 0);
         hal_ir_barrier(b);
         emit_stage(q, zero, e->k, zero);
+        hal_ir_barrier(b); /* before sums are written over the table */
     } else {
         hal_ir_value present = hal_ir_var(b, zero);
         hal_ir_async_wait(b, 0);
