@@ -1,6 +1,7 @@
 """The device as a whole: copies, views, storages, streams, events, random numbers, errors, threads."""
 import copy
 import io
+import itertools
 import os
 import subprocess
 import sys
@@ -437,6 +438,8 @@ table = torch.ones(3, 2).to("halyard")
 torch.halyard.synchronize()
 rows = torch.nn.functional.embedding(torch.tensor([0, 7]).to("halyard"), table)
 x = kept.reshape(2, 2)
+for _ in range(int(sys.argv[2])):
+    x = x.sum(0, keepdim=True) + x
 for _ in range(int(sys.argv[1])):
     x = (x - x.sum()).cos()
 for tensor in (x, kept):
@@ -448,10 +451,12 @@ for tensor in (x, kept):
 
 
 def test_an_index_out_of_range_is_told_after_a_later_batch_failed():
-    """Of some length of the read, its first batch has the copy of the test, and its second one fails."""
+    """Of some length of the read, its first batch has the copy of the test, and its second one fails. An operation
+    more in the beginning moves where batches end by less than the length does."""
     said = []
-    for length in range(13, 17):
+    for length, more in itertools.product(range(13, 17), range(2)):
         variables = {**os.environ, "HAL_LAYERS": "fault", "HAL_FAULT": "submit:4"}
-        ran = subprocess.run([sys.executable, "-c", INDEX, str(length)], env=variables, capture_output=True, text=True)
+        ran = subprocess.run([sys.executable, "-c", INDEX, str(length), str(more)], env=variables, capture_output=True,
+                             text=True)
         said += [ran.stdout.split()] if ran.returncode == 0 else []
     assert any("fault" in words and "index" in words for words in said), said
