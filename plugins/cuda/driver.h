@@ -181,6 +181,7 @@ enum {
     CUDA_LAUNCH_EARLY = 6, /* as a programmatic edge of a graph */
     CUDA_JIT_ERROR_LOG = 5,
     CUDA_JIT_ERROR_LOG_BYTES = 6,
+    CUDA_JIT_OPTIMIZATION_LEVEL = 7, /* 0 to 4, the default */
     CUDA_INPUT_PTX = 1
 };
 

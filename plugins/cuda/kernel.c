@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { LOG_BYTES = 1024, MAX_LOGGED = 300 };
+enum { SIMPLE_LEVEL = 2 }; /* of the assembler, below its default */
 
 /* Sets what a launch needs. The parameter block ends with the last scalar, as C's would. */
 static void kernel_set_layout(hal_plugin_device *device, hal_plugin_kernel *kernel,
@@ -105,16 +106,18 @@ static hal_status kernel_load_module(hal_plugin_kernel *kernel, const void *imag
 }
 
 static hal_status kernel_assemble(const kit_text *text, const hal_plugin_device *device,
-                                  const uint64_t key[2], hal_plugin_kernel *kernel)
+                                  const cuda_kernel_source *source, hal_plugin_kernel *kernel)
 {
     const cuda_driver *cu = cuda_functions();
     char log[LOG_BYTES] = "";
-    const int options[2] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES};
-    void *values[2] = {log, (void *)(uintptr_t)sizeof log};
+    const int options[3] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES,
+                            CUDA_JIT_OPTIMIZATION_LEVEL};
+    void *values[3] = {log, (void *)(uintptr_t)sizeof log, (void *)(uintptr_t)SIMPLE_LEVEL};
     cuda_linker linker = NULL;
     void *cubin = NULL;
     size_t bytes = 0;
-    cuda_result result = cu->cuLinkCreate_v2(2, options, values, &linker);
+    cuda_result result =
+        cu->cuLinkCreate_v2(source->assembles_simply ? 3 : 2, options, values, &linker);
     if (result == 0) {
         result = cu->cuLinkAddData_v2(linker, CUDA_INPUT_PTX, text->data, text->length + 1,
                                       CUDA_ENTRY, 0, NULL, NULL);
@@ -129,7 +132,7 @@ static hal_status kernel_assemble(const kit_text *text, const hal_plugin_device 
         status = kernel_load_module(kernel, cubin, CUDA_ENTRY);
     }
     if (status == HAL_OK) {
-        kit_host()->cache_store(kit_host(), device->id, key, cubin, bytes);
+        kit_host()->cache_store(kit_host(), device->id, source->key, cubin, bytes);
     }
     if (linker) {
         cu->cuLinkDestroy(linker);
@@ -159,7 +162,7 @@ hal_status cuda_kernel_compile(hal_plugin_device *device, const cuda_kernel_sour
             kit_native_dump_text(host, text.data);
         }
         status = source->loads_text ? kernel_load_module(kernel, text.data, CUDA_ENTRY)
-                                    : kernel_assemble(&text, device, source->key, kernel);
+                                    : kernel_assemble(&text, device, source, kernel);
     }
     kit_text_release(&text);
     return status;
@@ -168,6 +171,19 @@ hal_status cuda_kernel_compile(hal_plugin_device *device, const cuda_kernel_sour
 static hal_status ir_write(const void *what, const hal_plugin_device *device, kit_text *text)
 {
     return cuda_lower(what, device->capability, text);
+}
+
+/* At its default level the driver's assembler (CUDA 13.0, sm_90) moves an mma of F64 from the end
+ * of a loop to its beginning without waiting for the sum that the one before it writes there: one
+ * of 8 columns of a product was wrong. The levels below it wait. */
+static bool has_f64_matrices(const hal_ir_kernel *ir)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < ir->record_count && !found; i++) {
+        const hal_ir_record *r = &ir->records[i];
+        found = r->opcode == HAL_IR_MATRIX_MULTIPLY && r->aux == HAL_TYPE_F64;
+    }
+    return found;
 }
 
 hal_status cuda_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir,
@@ -182,7 +198,10 @@ hal_status cuda_kernel_create(hal_plugin_device *device, const hal_ir_kernel *ir
     made->waits_itself = (device->features & CUDA_FEATURE_EARLY_START) != 0;
     hal_status status = cuda_context_push(device);
     if (status == HAL_OK) {
-        cuda_kernel_source source = {.name = ir->names + ir->name, .write = ir_write, .what = ir};
+        cuda_kernel_source source = {.name = ir->names + ir->name,
+                                     .write = ir_write,
+                                     .what = ir,
+                                     .assembles_simply = has_f64_matrices(ir)};
         cuda_kernel_hash(ir, source.key);
         status = cuda_kernel_compile(device, &source, made);
         cuda_context_pop();

@@ -63,6 +63,7 @@ typedef struct cuda_kernel_source {
      * machine code for the compile cache comes, ignores setmaxnreg, so a kernel whose warpgroups
      * have different numbers of registers spills. */
     bool loads_text;
+    bool assembles_simply; /* at the assembler's second level, see kernel.c */
 } cuda_kernel_source;
 /* Loads machine code from the compile cache, or writes PTX and assembles it. Sets the kernel's
  * module and function. The context is current. */

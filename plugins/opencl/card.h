@@ -25,7 +25,6 @@ typedef struct opencl_card {
     bool fine_shared; /* and fine-grained buffers, which need no mapping */
     bool correct_divide;
     bool profiling;
-    bool deep_matrix_f64; /* units of f64 multiply 16 x 8 x 8 numbers at once; else 8 x 8 x 4 */
     size_t max_parameters; /* bytes of a kernel's arguments */
 } opencl_card;
 

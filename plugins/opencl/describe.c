@@ -109,20 +109,16 @@ static void describe_limits(opencl_card *card)
  * them. */
 static void describe_warps(opencl_card *card, const answers *a)
 {
-    const bool is_told = has_extension(a, "cl_nv_device_attribute_query");
     const uint64_t generation =
-        is_told ? query_number(card->device, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, 4) : 0;
-    const uint64_t minor =
-        is_told ? query_number(card->device, CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV, 4) : 0;
+        has_extension(a, "cl_nv_device_attribute_query")
+            ? query_number(card->device, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, 4)
+            : 0;
     if (generation >= 7) {
         card->info.subgroup_width = OPENCL_WARP_WIDTH;
     }
     if (generation >= 8) {
-        card->info.matrix_types = HAL_TYPES_MATRIX;
-        if (minor != 0 || generation > 10) { /* the others have few units of f64 */
-            card->info.matrix_types &= ~HAL_TYPE_BIT(HAL_TYPE_F64);
-        }
-        card->deep_matrix_f64 = generation >= 9;
+        /* Of F64 the assembler is right at a lower level alone, see plugins/cuda/kernel.c. */
+        card->info.matrix_types = HAL_TYPES_MATRIX & ~HAL_TYPE_BIT(HAL_TYPE_F64);
         card->info.features |= HAL_FEATURE_ASYNC_COPY;
     }
 }

@@ -668,7 +668,8 @@ hal_status ops_elementwise_find_kernel(ops_context *context, const ops_elementwi
 uint32_t ops_elementwise_widest(const ops_context *context, uint32_t size)
 {
     const uint32_t bytes = context->info->max_vector_bytes;
-    return (bytes < 16 ? bytes : 16) / size;
+    const uint32_t widest = (bytes < 16 ? bytes : 16) / size;
+    return widest > 0 ? widest : 1; /* elements may be larger than vectors */
 }
 
 void ops_elementwise_put(const ops_space *space, const ops_elementwise_plan *plan, ops_block *block)

@@ -36,7 +36,8 @@ hal_status ops_elementwise_plan_init(const ops_context *context, const ops_eleme
 void ops_elementwise_key(const ops_space *space, const ops_elementwise_plan *plan,
                          ops_cache_key *key);
 
-/* Elements of the widest vector access of a device to elements of `size` bytes. */
+/* Elements of the widest vector access of a device to elements of `size` bytes; 1 where an element
+ * is larger than a vector. */
 uint32_t ops_elementwise_widest(const ops_context *context, uint32_t size);
 
 /* The scalars of the kernel, and in the same order their declaration with that of the group's size;

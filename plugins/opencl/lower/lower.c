@@ -158,7 +158,7 @@ static void use_subgroups(const opencl_card *card, const hal_ir_kernel *ir, kit_
 {
     words->subgroup_width = card->info.subgroup_width;
     if (card->quirks & OPENCL_QUIRK_WARPS) {
-        opencl_lower_warps(card, ir, words, text);
+        opencl_lower_warps(ir, words, text);
         return;
     }
     kit_text_add(text, "#pragma OPENCL EXTENSION cl_intel_subgroups : enable\n");

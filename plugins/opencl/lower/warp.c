@@ -54,47 +54,7 @@ static void write_matrix(hal_type type, const char *shape, kit_text *text)
         (unsigned)type, shape);
 }
 
-static void write_deep_f64(kit_text *text)
-{
-    kit_text_add(text,
-                 "    asm volatile(\"mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 \"\n"
-                 "                 \"{%%0, %%1, %%2, %%3}, \"\n"
-                 "                 \"{%%4, %%5, %%6, %%7}, {%%8, %%9}, {%%0, %%1, %%2, %%3};\"\n"
-                 "                 : \"+d\"(x), \"+d\"(y), \"+d\"(z), \"+d\"(w)\n"
-                 "                 : \"d\"(a.s0), \"d\"(a.s1), \"d\"(a.s2), \"d\"(a.s3),\n"
-                 "                   \"d\"(b.s0), \"d\"(b.s1));\n");
-}
-
-/* The instruction multiplies 4 steps of k of rows 0 to 7 or 8 to 15. */
-static void write_shallow_f64(kit_text *text)
-{
-    static const char *const sums[] = {"x, y", "z, w"};
-    for (uint32_t i = 0; i < 4; i++) {
-        const char *s = sums[i % 2];
-        kit_text_add(text,
-                     "    asm volatile(\"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 \"\n"
-                     "                 \"{%%0, %%1}, {%%2}, {%%3}, {%%0, %%1};\"\n"
-                     "                 : \"+d\"(%c), \"+d\"(%c) : \"d\"(a.s%u), \"d\"(b.s%u));\n",
-                     s[0], s[3], i, i / 2);
-    }
-}
-
-static void write_matrix_f64(bool is_deep, kit_text *text)
-{
-    kit_text_add(text,
-                 "double4 multiply_matrices_%u(double4 a, double2 b, double4 c)\n{\n"
-                 "    double x = c.s0, y = c.s1, z = c.s2, w = c.s3;\n",
-                 (unsigned)HAL_TYPE_F64);
-    if (is_deep) {
-        write_deep_f64(text);
-    } else {
-        write_shallow_f64(text);
-    }
-    kit_text_add(text, "    return (double4)(x, y, z, w);\n}\n");
-}
-
-void opencl_lower_warps(const opencl_card *card, const hal_ir_kernel *ir, kit_c_dialect *words,
-                        kit_text *text)
+void opencl_lower_warps(const hal_ir_kernel *ir, kit_c_dialect *words, kit_text *text)
 {
     static const char *const shapes[HAL_TYPE_COUNT] = {
         [HAL_TYPE_F16] = "m16n8k16.row.col.f32.f16.f16.f32",
@@ -112,9 +72,6 @@ void opencl_lower_warps(const opencl_card *card, const hal_ir_kernel *ir, kit_c_
         if (shapes[type] && has_opcode(ir, HAL_IR_MATRIX_MULTIPLY, type)) {
             write_matrix(type, shapes[type], text);
         }
-    }
-    if (has_opcode(ir, HAL_IR_MATRIX_MULTIPLY, HAL_TYPE_F64)) {
-        write_matrix_f64(card->deep_matrix_f64, text);
     }
 }
 

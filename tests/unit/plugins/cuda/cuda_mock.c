@@ -546,8 +546,11 @@ cuda_result cuEventElapsedTime(float *milliseconds, cuda_event first, cuda_event
 
 cuda_result cuLinkCreate_v2(unsigned count, const int *options, void **values, cuda_linker *linker)
 {
-    if (count == 2) {
-        strncpy(values[0], "", 1);
+    mock->assembler_level = 4;
+    for (unsigned i = 2; i < count; i++) {
+        if (options[i] == CUDA_JIT_OPTIMIZATION_LEVEL) {
+            mock->assembler_level = (uint32_t)(uintptr_t)values[i];
+        }
     }
     *linker = calloc(1, 64);
     return *linker ? 0 : CUDA_OUT_OF_MEMORY;

@@ -31,6 +31,7 @@ typedef struct cuda_mock {
     uint32_t single_launches; /* early ones, too */
     uint32_t early_launches, graph_launches, nodes_set, nodes_switched, graphs_built, early_edges;
     uint32_t linked, loaded, live_modules;
+    uint32_t assembler_level; /* of the last kernel that was linked; 4 by default */
     _Atomic uint32_t live_objects;
     _Atomic int streams;   /* made and not destroyed */
     int contexts;          /* on the stack of the tests' thread; 0 between calls of the plugin */

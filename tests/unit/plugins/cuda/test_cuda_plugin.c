@@ -573,6 +573,27 @@ TEST_WITH(test_cache, begin, end)
     assert_int_equal(mock->linked, 3);
 }
 
+/* Assembled at the default level, sums of matrices of f64 were wrong. */
+TEST_WITH(test_matrices_of_f64_are_assembled_simply, begin, end)
+{
+    static const char *const kernels[] = {
+        "kernel matrices\ngroup 32 1 1\nbinding d f64 read_write\n%l = local_id u32 x\n"
+        "%n = constant u32 4\n%e = mul u32 %l, %n\n%a = load f64x4 d[%e]\n"
+        "%b = load f64x2 d[%e]\n%s = matrix_multiply f64 f64x4 %a, %b, %a\nstore d[%e], %s\n",
+        "kernel matrices\ngroup 32 1 1\nbinding d u32 read\nbinding y f32 read_write\n"
+        "%l = local_id u32 x\n%n = constant u32 4\n%e = mul u32 %l, %n\n"
+        "%a = load u32x4 d[%e]\n%b = load u32x2 d[%e]\n%c = load f32x4 y[%e]\n"
+        "%s = matrix_multiply f32 f32x4 %a, %b, %c\nstore y[%e], %s\n"};
+    for (uint32_t i = 0; i < 2; i++) {
+        hal_ir_kernel *ir = ir_parse(kernels[i]);
+        hal_plugin_kernel *kernel = NULL;
+        does(plugin->kernel_create(device, ir, &kernel));
+        assert_int_equal(mock->assembler_level, i == 0 ? 2 : 4);
+        plugin->kernel_destroy(device, kernel);
+        hal_ir_kernel_destroy(ir);
+    }
+}
+
 TEST_WITH(test_native, begin_early, end)
 {
     hal_ir_kernel *interface = ir_parse("kernel native\ngroup 64 1 1\nbinding out f32 write\n"

@@ -36,13 +36,10 @@ static char *difference(const char *name, const char *text)
     return found;
 }
 
-static bool deep_matrix_f64;
-
 static char *lowered(const char *name, uint32_t quirks, bool in_buffer)
 {
     const opencl_card card = {
         .quirks = quirks,
-        .deep_matrix_f64 = deep_matrix_f64,
         .info = {.subgroup_width = quirks & OPENCL_QUIRK_WARPS ? (uint32_t)OPENCL_WARP_WIDTH
                                                                : OPENCL_SUBGROUP_WIDTH,
                  .matrix_types = quirks & OPENCL_QUIRK_WARPS ? HAL_TYPES_MATRIX : 0,
@@ -89,9 +86,6 @@ TEST(warps_are_subgroups)
 {
     check("subgroups", OPENCL_QUIRK_WARPS, false, "subgroups_warps");
     check("matrices", OPENCL_QUIRK_WARPS, false, "matrices_warps");
-    deep_matrix_f64 = true;
-    check("matrices", OPENCL_QUIRK_WARPS, false, "matrices_deep_warps");
-    deep_matrix_f64 = false;
 }
 
 TEST(copies_are_asynchronous)

@@ -1,5 +1,4 @@
 #pragma OPENCL FP_CONTRACT OFF
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #define TYPED __attribute__((overloadable))
 uint TYPED from_lane(uint value, uint lane, uint warp)
 {
@@ -57,36 +56,17 @@ float4 multiply_matrices_12(uint4 a, uint2 b, float4 c)
                    "f"(c.s0), "f"(c.s1), "f"(c.s2), "f"(c.s3));
     return (float4)(x, y, z, w);
 }
-double4 multiply_matrices_13(double4 a, double2 b, double4 c)
-{
-    double x = c.s0, y = c.s1, z = c.s2, w = c.s3;
-    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 "
-                 "{%0, %1}, {%2}, {%3}, {%0, %1};"
-                 : "+d"(x), "+d"(y) : "d"(a.s0), "d"(b.s0));
-    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 "
-                 "{%0, %1}, {%2}, {%3}, {%0, %1};"
-                 : "+d"(z), "+d"(w) : "d"(a.s1), "d"(b.s0));
-    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 "
-                 "{%0, %1}, {%2}, {%3}, {%0, %1};"
-                 : "+d"(x), "+d"(y) : "d"(a.s2), "d"(b.s1));
-    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 "
-                 "{%0, %1}, {%2}, {%3}, {%0, %1};"
-                 : "+d"(z), "+d"(w) : "d"(a.s3), "d"(b.s1));
-    return (double4)(x, y, z, w);
-}
 typedef struct arguments {
     ulong o0;
     ulong o1;
     ulong o2;
-    ulong o3;
 } arguments;
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void hal_matrices(const __global uchar *restrict b0, const __global uchar *restrict b1, __global uchar *restrict b2, __global uchar *restrict b3, const arguments a)
+void hal_matrices(const __global uchar *restrict b0, const __global uchar *restrict b1, __global uchar *restrict b2, const arguments a)
 {
     const __global uint *const m0 = (const __global uint *)(b0 + a.o0);
     const __global uint *const m1 = (const __global uint *)(b1 + a.o1);
     __global float *const m2 = (__global float *)(b2 + a.o2);
-    __global double *const m3 = (__global double *)(b3 + a.o3);
     const uint item = (uint)get_local_id(0), lane = item & 31u;
     const uint lanes = 32u, warp = 0xffffffffu;
     const uint i0 = item % 32u, i1 = item / 32u % 1u, i2 = item / 32u;
@@ -99,8 +79,4 @@ void hal_matrices(const __global uchar *restrict b0, const __global uchar *restr
     const float4 v8 = multiply_matrices_10(v5, v6, v7);
     const float4 v9 = multiply_matrices_12(v5, v6, v8);
     *(__global float4 *)(m2 + v4) = v9;
-    const double4 v11 = *(const __global double4 *)(m3 + v4);
-    const double2 v12 = *(const __global double2 *)(m3 + v3);
-    const double4 v13 = multiply_matrices_13(v11, v12, v11);
-    *(__global double4 *)(m3 + v4) = v13;
 }
