@@ -244,7 +244,7 @@ static uint32_t lanes_time(const ops_quantised_weights *w, int64_t m)
 static uint32_t units_time(const lane_words *w, uint32_t rows, uint32_t columns)
 {
     enum { OF_BYTE = 700 };
-    const uint32_t decoding = w->words < 4 || w->exchanged ? 530 : w->bits == 4 ? 290 : 430;
+    const uint32_t decoding = w->exchanged ? 320 : w->words < 4 ? 530 : w->bits == 4 ? 270 : 420;
     return decoding + OF_BYTE * 2 * rows / columns;
 }
 
@@ -253,8 +253,11 @@ static uint32_t units_time(const lane_words *w, uint32_t rows, uint32_t columns)
 static bool is_faster(const ops_context *context, const ops_quantised_weights *w,
                       const lane_words *words, const ops_gemm_task *t)
 {
-    enum { COPIED = 1300, MANY_COLUMNS = 128 };
+    enum { COPIED = 1300, MANY_COLUMNS = 128, MOST_ROWS = 16 };
     const int64_t m = t->work.m;
+    if (m > MOST_ROWS && !words->exchanged) { /* about as fast as a copy, or slower */
+        return false;
+    }
     if (m <= OPS_GEMM_QUANTISED_ROWS) {
         return units_time(words, (uint32_t)m, MANY_COLUMNS) < lanes_time(w, m);
     }

@@ -117,7 +117,7 @@ const ops_tuning ops_tuning_gpu = {
              /* bf16 on an H100, native with copies over portable: 5128 x 5677 x 11 1.5, x 24 1.1,
               * x 32 0.9 (docs/benchmarks, 2026-11-28-regret). */
              .min_copied_work = 0x1p20, .min_copied_steps = 25, .copies_strict = false,
-             .quantised_rows = 8, .quantised_unit_rows = 32, .copy_launch_ns = 1424.5,
+             .quantised_rows = 8, .quantised_unit_rows = 64, .copy_launch_ns = 1424.5,
              .copy_bytes_per_ns = 19.305, .groups_per_unit = 4,
              /* 16 vectors of 8 floats, since compilers prefer half of the widest vectors. */
              .vectorised = {.block_m = 128,
