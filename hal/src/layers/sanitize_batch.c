@@ -40,7 +40,9 @@ static void scalars_append(hal_recording *copy, const void *scalars, uint32_t by
     if (bytes) {
         memcpy(copy->scalars + copy->scalar_bytes, scalars, bytes);
     }
-    memset(copy->scalars + copy->scalar_bytes + bytes, 0, room - bytes);
+    if (room > bytes) {
+        memset(copy->scalars + copy->scalar_bytes + bytes, 0, room - bytes);
+    }
     copy->scalar_bytes += room;
 }
 
