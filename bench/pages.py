@@ -15,6 +15,7 @@ import gzip
 import html
 import json
 import math
+import re
 import statistics
 import sys
 from pathlib import Path
@@ -55,6 +56,12 @@ def main(arguments):
     for name, text in texts.items():
         (FOLDER / name).write_text(text, encoding="utf-8")
     return 0
+
+
+
+def without_folders(command):
+    """The command with the names of its files alone: their folders are those of one machine."""
+    return re.sub(r"(--(?:json|join|svg|rows) )\S*/", r"\1", command)
 
 
 def load(path):
@@ -111,7 +118,7 @@ def run_of(files, options):
     return {"title": options.title, "device": first["device"]["name"], "plugin": first["device"]["plugin"],
             "driver": first["device"]["driver"], "host": first["host"]["processor"],
             "cores": first["host"]["cores"], "threads": first["host"]["threads"],
-            "date": options.date or first["date"], "command": options.command or first["command"],
+            "date": options.date or first["date"], "command": without_folders(options.command or first["command"]),
             "least": options.least, "rows": [row for row in kept if row[4]] or kept}
 
 
