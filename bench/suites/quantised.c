@@ -120,6 +120,13 @@ static bool run_open(run *r, bench_state *bench, const cell *c, uint32_t bits, h
            bench_ok(bench, ops_tensor_create(bench->ops, r->type, 3, y, &r->y), "result");
 }
 
+static ops_gemm_options fast_options(void)
+{
+    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
+    options.precision = HAL_GEMM_FAST;
+    return options;
+}
+
 static void run_close(run *r)
 {
     ops_tensor_release(&r->x);
@@ -133,8 +140,7 @@ static bool multiply(const run *r, int copy, bool is_quantised)
 {
     const ops_tensor x = of_copy(&r->x, 0, false), y = of_copy(&r->y, 0, false);
     const ops_tensor w = of_copy(&r->weights, copy, true);
-    ops_gemm_options options = OPS_GEMM_OPTIONS_DEFAULT;
-    options.precision = HAL_GEMM_FAST;
+    const ops_gemm_options options = fast_options();
     const ops_quantised q = quantised_of(r, copy);
     return bench_ok(r->bench,
                     is_quantised ? ops_gemm_quantised(r->bench->ops, &options, &x, &q, &y)
@@ -235,7 +241,9 @@ static void add_row(bench_state *bench, const cell *c, int kind)
             row->n = c->n;
             row->k = c->k;
             row->time = competitors[0].time;
-            ops_gemm_quantised_describe(bench->ops, NULL, &x, &q, &y, sizeof row->how, row->how);
+            const ops_gemm_options options = fast_options();
+            ops_gemm_quantised_describe(bench->ops, &options, &x, &q, &y, sizeof row->how,
+                                        row->how);
             bench_rate(row, 2.0 * (double)(c->m * c->n) * (double)c->k,
                        (double)r.packed_bytes +
                            (double)(c->m * (c->k + c->n) * hal_type_size(r.type)));
