@@ -3,6 +3,7 @@
 #include <map>
 
 #include <ATen/ExpandUtils.h>
+#include <ATen/WrapDimUtils.h>
 #include <ATen/core/Reduction.h>
 #include <ATen/native/Pool.h>
 
@@ -208,6 +209,17 @@ void check_gru_cell(const Operands &o) // grad_hy, values
     o.require_shape(1, {g.size(0), 5 * g.size(1)});
 }
 
+void check_weight_norm(const Operands &o) // grad_w, saved_v, saved_g, saved_norms, dim
+{
+    const Tensor &v = o.c.tensor(1);
+    const int64_t dim = at::maybe_wrap_dim(o.c.integer(4), v.dim());
+    at::DimVector shape((size_t)v.dim(), 1);
+    shape[(size_t)dim] = v.size(dim);
+    o.require_like(0, 1);
+    o.require_shape(2, shape);
+    o.require_shape(3, shape);
+}
+
 // ---- Convolutions ----
 
 // g, x, weight, stride, padding, dilation, is_transposed, output_padding, groups
@@ -251,6 +263,7 @@ ShapeRule shape_rule_of(const std::string &name)
         {"aten::nll_loss2d_backward", check_classes},
         {"aten::embedding_dense_backward", check_embedding},
         {"aten::native_layer_norm_backward", check_layer_norm},
+        {"aten::_weight_norm_interface_backward", check_weight_norm},
         {"aten::native_group_norm_backward", check_group_norm},
         {"aten::native_batch_norm_backward", check_batch_norm},
         {"aten::batch_norm_backward", check_batch_norm},
