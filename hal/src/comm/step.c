@@ -5,6 +5,7 @@
 #include "comm.h"
 #include "step.h"
 
+#include "core/buffer.h"
 #include "core/flush.h"
 #include "core/deferred.h"
 #include "core/hooks.h"
@@ -504,6 +505,27 @@ static const hal_fence_peers step_peers = {.get_group = step_get_group,
                                            .has_left = hal_comm_has_left,
                                            .write_left = hal_comm_write_left};
 
+/* Until the step is destroyed, since its memory is known by what the buffers have. */
+static void step_hold_buffers(const group_step *step)
+{
+    const hal_segments *both[] = {&step->is.in, &step->is.out};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (both[i]->count > 0 && both[i]->buffer) {
+            hal_buffer_ref(both[i]->buffer);
+        }
+    }
+}
+
+static void step_let_buffers_go(const group_step *step)
+{
+    const hal_segments *both[] = {&step->is.in, &step->is.out};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (both[i]->count > 0 && both[i]->buffer) {
+            hal_buffer_unref(both[i]->buffer);
+        }
+    }
+}
+
 static void step_destroy(hal_host_fence *fence)
 {
     group_step *step = (group_step *)fence;
@@ -514,6 +536,7 @@ static void step_destroy(hal_host_fence *fence)
             step_keep_memory(step);
         }
     }
+    step_let_buffers_go(step);
     hal_comm_unref(step->comm);
     free(step);
 }
@@ -546,6 +569,7 @@ hal_status hal_step_record(hal_comm *comm, hal_queue *queue,
     step->value = point.value;
     step->number = ++comm->last_step;
     step->is = *description;
+    step_hold_buffers(step);
     step->is_large = hal_direct_is_possible(comm->mailbox, &step->is.call);
     queue->recorder.recording->fence = &step->fence;
     /* The data is on its way while the commands that follow are recorded. */

@@ -35,6 +35,7 @@ struct hal_pool {
     uint64_t in_use_bytes;
     uint64_t in_use_count; /* above 0: the pool has a reference to the device */
     uint64_t pooled_bytes;
+    uint64_t trim_above; /* pooled bytes, after a trim that left more than the limit; else 0 */
     hal_memory_peaks peaks;
     uint64_t allocation_count;
     uint64_t reuse_count;
@@ -133,7 +134,7 @@ static hal_memory *pool_take_spare(hal_pool *pool)
         block->uses.count = 0;
         block->offset = 0;
         block->pointer = NULL;
-        block->reused = false;
+        block->reused = block->is_kept = false;
         atomic_store_explicit(&block->batch_serial, 0, memory_order_relaxed);
     } else if ((block = calloc(1, sizeof *block)) != NULL) {
         hal_fence_set_init(&block->uses);
@@ -205,6 +206,12 @@ static hal_memory *pool_join(hal_pool *pool, hal_memory *block)
     return block;
 }
 
+/* A block that several queues use stays whole, see hal_block_divide. */
+static bool block_can_be_divided(hal_memory *block)
+{
+    return block->is_divisible && hal_fence_set_pending(&block->uses, false) <= 1;
+}
+
 /* The best fit of a class; null if none. Blocks of a slow queue are skipped: they would hide idle
  * blocks after them. */
 static hal_memory *class_find(const pool_class *class, uint64_t bytes, bool idle)
@@ -219,6 +226,9 @@ static hal_memory *class_find(const pool_class *class, uint64_t bytes, bool idle
             continue;
         }
         scanned++;
+        if (block->bytes > bytes + bytes / 2 && !block_can_be_divided(block)) {
+            continue; /* all of it would be in use */
+        }
         if (block->bytes < bytes || (best && block->bytes >= best->bytes)) {
             continue;
         }
@@ -370,7 +380,28 @@ static hal_status fail_out_of_memory(hal_pool *pool, hal_memory_kind kind, uint6
                     (unsigned long long)now.in_use_bytes);
 }
 
-static hal_status block_create(hal_pool *pool, hal_memory_kind kind, uint64_t bytes,
+/* Takes a block of the pool, null if none fits. */
+static hal_memory *pool_reuse(hal_pool *pool, hal_memory_kind kind, uint64_t bytes, bool idle)
+{
+    pthread_mutex_lock(&pool->lock);
+    const uint64_t size = block_size(pool, kind, bytes);
+    hal_memory *block = pool_find(pool, kind, size, idle);
+    if (block) {
+        pool_unlink(pool, block);
+        pool_divide(pool, block, size);
+        pool_count_block(pool, block);
+        pool->reuse_count++;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    if (block) {
+        block->next = NULL;
+        block->reused = block->uses.count > 0;
+        atomic_store_explicit(&block->batch_serial, 0, memory_order_relaxed);
+    }
+    return block;
+}
+
+static hal_status block_create(hal_pool *pool, hal_memory_kind kind, uint64_t bytes, bool idle,
                                hal_memory **memory)
 {
     uint64_t size = block_size(pool, kind, bytes);
@@ -390,10 +421,22 @@ static hal_status block_create(hal_pool *pool, hal_memory_kind kind, uint64_t by
         pool_make_room(pool, allocated);
     }
     hal_status status = block_allocate(pool, kind, allocated, size, block);
+    if (status == HAL_ERROR_OUT_OF_MEMORY && allocated > size) {
+        status = block_allocate(pool, kind, size, size, block);
+    }
     if (status == HAL_ERROR_OUT_OF_MEMORY) {
         hal_log(HAL_LOG_INFO, "out of memory at %llu bytes: trimming the pool",
                 (unsigned long long)bytes);
         hal_pool_trim(pool, true);
+        /* What stays, beside parts in use, has been joined and is idle now. */
+        *memory = pool_reuse(pool, kind, bytes, idle);
+        if (*memory) {
+            pthread_mutex_lock(&pool->lock);
+            pool_give_spare(pool, block);
+            pthread_mutex_unlock(&pool->lock);
+            hal_message_restore(&before);
+            return HAL_OK;
+        }
         size = bytes > UINT64_MAX - SMALLEST ? bytes : (bytes + SMALLEST - 1) & ~(SMALLEST - 1ull);
         status = block_allocate(pool, kind, size, size, block);
     }
@@ -506,24 +549,8 @@ hal_status hal_pool_take(hal_pool *pool, hal_memory_kind kind, uint64_t bytes, b
                          hal_memory **memory)
 {
     bytes = bytes ? bytes : 1; /* an empty buffer has memory as well, and can be mapped */
-    pthread_mutex_lock(&pool->lock);
-    const uint64_t size = block_size(pool, kind, bytes);
-    hal_memory *block = pool_find(pool, kind, size, idle);
-    if (block) {
-        pool_unlink(pool, block);
-        pool_divide(pool, block, size);
-        pool_count_block(pool, block);
-        pool->reuse_count++;
-    }
-    pthread_mutex_unlock(&pool->lock);
-    if (!block) {
-        return block_create(pool, kind, bytes, memory);
-    }
-    block->next = NULL;
-    block->reused = block->uses.count > 0;
-    atomic_store_explicit(&block->batch_serial, 0, memory_order_relaxed);
-    *memory = block;
-    return HAL_OK;
+    *memory = pool_reuse(pool, kind, bytes, idle);
+    return *memory ? HAL_OK : block_create(pool, kind, bytes, idle, memory);
 }
 
 void hal_pool_give(hal_pool *pool, hal_memory *memory)
@@ -534,8 +561,10 @@ void hal_pool_give(hal_pool *pool, hal_memory *memory)
     pool_link(pool, memory); /* a kept block as well, which is not taken again */
     pool_join(pool, memory);
     /* Other processes need memory too, and on some devices it is the host's memory. */
-    const bool trims = device->info.memory_bytes > 0 &&
-                       pool->pooled_bytes > device->info.memory_bytes / POOL_DIVISOR;
+    const uint64_t limit = device->info.memory_bytes / POOL_DIVISOR;
+    pool->trim_above = pool->pooled_bytes > limit ? pool->trim_above : 0;
+    const bool trims =
+        limit > 0 && pool->pooled_bytes > limit && pool->pooled_bytes > pool->trim_above;
     const bool is_last = --pool->in_use_count == 0;
     if (trims && !is_last) {
         hal_device_ref(device); /* another thread may give the last block meanwhile */
@@ -543,6 +572,9 @@ void hal_pool_give(hal_pool *pool, hal_memory *memory)
     pthread_mutex_unlock(&pool->lock);
     if (trims) {
         hal_pool_trim(pool, false);
+        pthread_mutex_lock(&pool->lock);
+        pool->trim_above = pool->pooled_bytes + limit / 8; /* parts beside others stay */
+        pthread_mutex_unlock(&pool->lock);
     }
     if (trims || is_last) {
         hal_device_unref(device);

@@ -98,6 +98,7 @@ static ops_array *weights_by_elements(const ops_convolution_form *f, ops_array *
 
 /* More results of a channel are products, which read x once for all of them. */
 enum { MOST_MULTIPLE = 4 };
+enum { MOST_SUMS = 4 << 20 }; /* that may be more than 8 times the elements of x and dy */
 
 /* Work-items of a compute unit that hide the time of loads: each has several at a time. */
 enum { UNIT_ITEMS = 512 };
@@ -130,6 +131,12 @@ static bool form_make(const ops_convolution_form *f, const ops_array *x,
     const int64_t parts = (busy + items - 1) / items;
     const int64_t by_images = parts < f->images ? parts : f->images;
     const int64_t by_lines = (parts + by_images - 1) / by_images;
+    const int64_t elements = ops_convolution_volume(f, f->length) +
+                             f->outputs * ops_convolution_volume(f, f->places);
+    const int64_t sums = items * volume * by_images * by_lines;
+    if (sums > MOST_SUMS && sums / 8 > f->images * f->groups * elements) {
+        return false;
+    }
     form->rank = f->rank;
     form->images = (uint32_t)((f->images + by_images - 1) / by_images);
     form->lines = (uint32_t)(by_lines < lines ? (lines + by_lines - 1) / by_lines : 1);

@@ -168,8 +168,7 @@ at::DimVector shape_of(const Array &array)
     return shape;
 }
 
-// Operators that read other elements than the one they write: PyTorch wants no operand as their
-// result. All others may write an operand, element by element.
+// Operators of which PyTorch wants no operand as their result.
 bool moves_elements(const std::string &name)
 {
     static const std::set<std::string> names = {
@@ -199,23 +198,18 @@ struct Kernel final : c10::OperatorKernel {
                form.written.end();
     }
 
-    // Our results are computed before they are written, but programs that rely on that would be
-    // wrong elsewhere.
-    void require_apart(const Tensor &written, const Tensor &operand) const
+    // Ours are computed before they are written, but programs that rely on that would be wrong
+    // elsewhere.
+    static void require_apart(const Tensor &written, const Tensor &operand)
     {
-        if (!operand.defined() || !is_ours(operand)) {
-            return;
-        }
-        if (is_moving) {
+        if (operand.defined() && is_ours(operand)) {
             at::assert_no_overlap(written, operand);
-        } else {
-            at::assert_no_partial_overlap(written, operand);
         }
     }
 
     void check_overlap(const Call &c, const Tensor &written) const
     {
-        for (size_t i = 0; i < c.count(); i++) {
+        for (size_t i = 0; is_moving && i < c.count(); i++) {
             const c10::IValue &value = c.value(i);
             if (is_written(i)) {
                 continue;
@@ -230,6 +224,16 @@ struct Kernel final : c10::OperatorKernel {
         }
     }
 
+    // Before any of the results is resized or written.
+    void check_results(const Call &c) const
+    {
+        for (size_t k = 0; form.is_out && k < form.written.size(); k++) {
+            const Tensor &written = c.tensor((size_t)form.written[k]);
+            at::assert_no_internal_overlap(written);
+            check_overlap(c, written);
+        }
+    }
+
     void write_result(const Call &c, const Tensor &target, Array array) const
     {
         const ScalarType type = scalar_type_of(array.type());
@@ -237,7 +241,6 @@ struct Kernel final : c10::OperatorKernel {
                     " can't be cast to the desired output type ", target.scalar_type());
         const at::DimVector shape = shape_of(array);
         if (form.is_out) {
-            at::assert_no_internal_overlap(target);
             at::native::resize_output(target, shape);
             check_overlap(c, target);
         } else {
@@ -266,6 +269,7 @@ struct Kernel final : c10::OperatorKernel {
         if (shape_rule) {
             shape_rule(Operands(call, op.schema()));
         }
+        check_results(call);
         Results results = formula(call);
         c10::SmallVector<Tensor, 3> tensors;
         for (size_t i = 0; i < results.size(); i++) {

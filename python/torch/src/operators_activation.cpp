@@ -406,7 +406,8 @@ Results binary_cross_entropy_with_logits(const Call &c) // x, target, weight, po
 Array hot_classes(const Call &c, const Array &target, hal_type type, int64_t classes,
                   int64_t ignored)
 {
-    Array t = flatten(target);
+    const bool is_index = target.type() == HAL_TYPE_I32 || target.type() == HAL_TYPE_I64;
+    Array t = flatten(is_index ? target : cast(target, HAL_TYPE_I64)); // U8 has no -1
     if (ignored >= 0) {
         t = where(equal(t, (double)ignored), -1.0, t);
     }
@@ -448,6 +449,10 @@ Classes classes_of(const Call &c, size_t x, size_t target)
 // all would keep arrays of p's size until the loss is read.
 Results loss_of_classes(const Call &c, const Array &p, const Array &target)
 {
+    TORCH_CHECK(!c.has(2) || (c.tensor(2).dim() == 1 && c.tensor(2).numel() == p.length(1)),
+                "weight tensor should be defined either for all ", p.length(1),
+                " classes or no classes but got weight tensor of shape: ",
+                c.has(2) ? c.tensor(2).sizes() : at::IntArrayRef());
     at::DimVector sizes;
     for (int64_t axis = 0; axis < p.rank(); axis++) {
         sizes.push_back(axis == 1 ? 1 : p.length(axis));
@@ -489,7 +494,7 @@ Results nll_loss_backward(const Call &c) // g, x, target, weight, reduction, ign
     if (g.rank() == 1) {
         g = reshape(g, at::DimVector{g.count(), 1});
     }
-    return {reshape(-hot * g, c.tensor(1).sizes())};
+    return {reshape(where(equal(hot, 0), 0.0, -hot * g), c.tensor(1).sizes())};
 }
 
 Results nll_loss2d(const Call &c) // x, target, weight, reduction, ignored
@@ -498,6 +503,10 @@ Results nll_loss2d(const Call &c) // x, target, weight, reduction, ignored
     if (x.rank() != 4 || target.rank() != 3 || x.count() == 0) {
         throw Unsupported("shapes of another loss");
     }
+    TORCH_CHECK(target.length(0) == x.length(0) && target.length(1) == x.length(2) &&
+                    target.length(2) == x.length(3),
+                "size mismatch (got input: ", c.tensor(0).sizes(),
+                " , target: ", c.tensor(1).sizes());
     require_classes(c, 1, x.length(1), 4);
     return loss_of_classes(c, x, target);
 }
@@ -516,7 +525,8 @@ Results nll_loss2d_backward(const Call &c) // g, x, target, weight, reduction, i
     g = g.rank() ? reshape(g, at::DimVector{g.count(), 1}) : g;
     const at::DimVector pixels{x.length(0), x.length(2), x.length(3), x.length(1)};
     const int32_t order[] = {0, 3, 1, 2};
-    return {Array(ops_array_permute(reshape(-hot * g, pixels), order))};
+    const Array gradient = where(equal(hot, 0), 0.0, -hot * g);
+    return {Array(ops_array_permute(reshape(gradient, pixels), order))};
 }
 
 #define FORMS(name) name " " name "_ " name ".out"

@@ -114,8 +114,17 @@ Array floor_quotient(const Array &x, const Array &y)
 // The processor raises an error where a divisor is zero.
 void require_divisor(const Call &c)
 {
-    if (!hal_type_is_float(c.common()) && (!c.is_number(1) || c.number(1) == 0)) {
+    const hal_type type = c.common();
+    if (hal_type_is_float(type)) {
+        return;
+    }
+    if (!c.is_number(1) || c.number(1) == 0) {
         throw Unsupported("division of integers by a tensor");
+    }
+    const int bits = 8 * (int)hal_type_size(type) - hal_type_is_signed(type);
+    const double above = std::min(std::ldexp(1.0, bits), 9007199254740993.0), n = c.number(1);
+    if (n >= above || n < (hal_type_is_signed(type) ? -above : 0)) {
+        throw Unsupported("division of integers by a number that the type lacks, or of 54 bits");
     }
 }
 

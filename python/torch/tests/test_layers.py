@@ -181,3 +181,29 @@ def test_norms_of_narrow_floats_with_wider_weights(name, dtype, strict):
         assert ours.dtype == theirs.dtype
         tolerance = 4 * torch.finfo(dtype).eps
         torch.testing.assert_close(ours.double(), theirs.double(), atol=tolerance * theirs.abs().max(), rtol=tolerance)
+
+
+# ---- losses of classes ----
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_ignored_classes_have_no_gradient(reduction):
+    """All of a batch, and 255 of uint8, which has no -1."""
+    for target, ignored in ((torch.tensor([-100, -100]), -100),
+                            (torch.tensor([255, 4], dtype=torch.uint8), 255)):
+        answers = []
+        for place in (DEVICE, "cpu"):
+            x = torch.linspace(-1, 1, 42).view(2, 21).to(place).requires_grad_()
+            y = F.cross_entropy(x, target.to(place), ignore_index=ignored, reduction=reduction)
+            answers.append(torch.autograd.grad(y.nan_to_num().sum(), x)[0].cpu())
+        assert answers[0].isfinite().all()
+        torch.testing.assert_close(*answers)
+
+
+def test_wrong_weights_of_classes_are_refused():
+    x, target = torch.zeros(4, 5, device=DEVICE), torch.tensor([0, 4, 1, 2], device=DEVICE)
+    for count in (1, 3, 9):
+        with pytest.raises(RuntimeError, match="weight tensor"):
+            F.nll_loss(x, target, weight=torch.ones(count, device=DEVICE))
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        torch.ops.aten.nll_loss2d(torch.zeros(2, 5, 3, 2, device=DEVICE),
+                                  torch.zeros(2, 2, 3, dtype=torch.long, device=DEVICE), None, 1, -100)

@@ -304,3 +304,15 @@ def test_weight_norm(dim, strict):
         answers.append([w, *torch.autograd.grad((w * w * w).sum(), operands)])
     for ours, theirs in zip(*answers):
         torch.testing.assert_close(ours.cpu(), theirs)
+
+
+def test_results_that_reductions_may_overwrite():
+    x = torch.arange(6.0).view(3, 2).to(DEVICE)
+    assert torch.sum(x, 0, out=x[0]).tolist() == [6, 9] and x.tolist()[0] == [6, 9]
+
+
+def test_refused_results_are_left_as_they_are():
+    x, values = torch.tensor([3.0, 7.0]).to(DEVICE), torch.zeros(0, device=DEVICE)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        torch.max(x, 0, out=(values, torch.zeros(1, dtype=torch.long, device=DEVICE).expand(3)))
+    assert values.shape == (0,)

@@ -378,6 +378,46 @@ TEST_WITH(a_trim_that_waits_stalls_no_other_thread, reset, NULL)
     assert_int_equal(progress_while_waiting, 1);
 }
 
+/* It could not be divided, so all of it would be in use. */
+TEST_WITH(a_block_of_two_queues_serves_no_small_request, reset, NULL)
+{
+    hal_queue *other = mock_queue(device);
+    hal_buffer *large = mock_buffer(device, 256u << 20);
+    mock->hold = 1;
+    touch(queue, large);
+    touch(other, large);
+    assert_ok(hal_queue_flush(queue, NULL));
+    assert_ok(hal_queue_flush(other, NULL));
+    hal_buffer_release(large);
+    hal_buffer *small = mock_buffer(device, 1u << 20);
+    assert_true(memory_now().in_use_bytes <= 2u << 20);
+    mock->hold = 0;
+    hal_queue_destroy(other);
+    hal_buffer_release(small);
+}
+
+/* Parts beside one in use, which the driver cannot have back. */
+TEST_WITH(blocks_that_a_trim_has_joined_serve_the_request, reset, NULL)
+{
+    hal_queue *other = mock_queue(device);
+    hal_buffer *parts[3], *wide = NULL;
+    hal_buffer_release(mock_buffer(device, 64u << 20));
+    for (uint32_t i = 0; i < 3; i++) {
+        parts[i] = mock_buffer(device, (i < 2 ? 24u : 16u) << 20);
+    }
+    touch(queue, parts[0]);
+    touch(other, parts[1]);
+    assert_ok(hal_queue_flush(queue, NULL));
+    assert_ok(hal_queue_flush(other, NULL));
+    hal_buffer_release(parts[0]);
+    hal_buffer_release(parts[1]);
+    mock->memory_limit = 80u << 20;
+    assert_ok(hal_buffer_create(device, HAL_MEMORY_DEVICE, 48u << 20, &wide));
+    hal_buffer_release(wide);
+    hal_buffer_release(parts[2]);
+    hal_queue_destroy(other);
+}
+
 TEST_WITH(exact_sizes_are_tried_when_memory_is_short, reset, NULL)
 {
     mock->memory_limit = (1 << 20) + 300000;
