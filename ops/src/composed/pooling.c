@@ -219,26 +219,26 @@ static bool is_padded(const pool_form *p)
     return found;
 }
 
-/* Long windows are pooled at once if they read each element this often at most: along one axis
- * after the other they are read less, but each pass and those of padding move the array. The first
- * cache of a GPU's compute unit reads about 6 times as fast as its share of memory. */
-#define MOST_READS 24
+/* Whether the numbers of a kernel fit: coordinates have 32 bits. */
+static bool numbers_fit(const pool_form *p)
+{
+    const int64_t most = INT32_MAX / 4;
+    bool fits = true;
+    for (uint32_t i = 0; i < p->f.rank; i++) {
+        fits = fits && p->f.length[i] <= most && p->f.before[i] <= most && p->f.after[i] <= most &&
+               p->f.stride[i] <= most / OPS_POOL_ELEMENTS &&
+               p->f.window[i] <= most / p->f.dilation[i];
+    }
+    return fits;
+}
 
 /* Whether the device pools such windows by one kernel that tests coordinates. Others are slices,
  * whose kernel also computes what is before and after it. */
 static bool is_at_once(const pool_form *p, const ops_array *x, ops_array **places)
 {
     const int64_t volume = ops_convolution_volume(&p->f, p->f.window);
-    const int64_t results = ops_convolution_volume(&p->f, p->f.places);
-    const bool is_short = volume <= MAX_SLICES;
-    bool fits =
-        volume <= OPS_POOL_ELEMENTS &&
-        (is_short ? places || is_padded(p)
-                  : results <= MOST_READS * ops_convolution_volume(&p->f, p->f.length) / volume);
-    for (uint32_t i = 0; i < p->f.rank; i++) {
-        fits = fits && p->f.dilation[i] <= INT32_MAX / OPS_POOL_ELEMENTS;
-    }
-    return fits && x->owner->context->tuning->convolution.pools_at_once;
+    return x->owner->context->tuning->convolution.pools_at_once && volume <= OPS_POOL_ELEMENTS &&
+           (places || is_padded(p) || volume > MAX_SLICES) && numbers_fit(p);
 }
 
 /* The kernel's form, of a window that is short enough. */
@@ -417,15 +417,8 @@ static ops_array *gradient_of_averages(const pool_form *p, ops_array *dy)
 /* Whether one kernel adds what the windows of an element give. */
 static bool gradient_is_at_once(const pool_form *p, const ops_pool_form *form, const ops_array *dy)
 {
-    bool fits = dy->owner->context->tuning->convolution.pools_at_once &&
-                ops_pool_windows_of_element(form) <= OPS_POOL_ELEMENTS;
-    for (uint32_t i = 0; i < form->rank && fits; i++) {
-        const int64_t most = INT32_MAX / 4;
-        fits = p->f.length[i] <= most && p->f.before[i] <= most && p->f.after[i] <= most &&
-               form->stride[i] <= most / OPS_POOL_ELEMENTS &&
-               form->window[i] <= most / form->dilation[i];
-    }
-    return fits;
+    return dy->owner->context->tuning->convolution.pools_at_once && numbers_fit(p) &&
+           ops_pool_windows_of_element(form) <= OPS_POOL_ELEMENTS;
 }
 
 static ops_array *gradient_at_once(const pool_form *p, const ops_pool_form *form, ops_array *dy,

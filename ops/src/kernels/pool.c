@@ -1,254 +1,248 @@
-/* Pooling by windows, see pool.h: each work-item combines the windows of its results, which are
- * neighbours along channels where these are last. */
+/* Pooling by windows, see pool.h: each work-item combines the windows of a tile of results
+ * (pool_tile.h). Maxima of a line of x are those of all windows that have it; sums are added in the
+ * order of the window. */
 #include "pool.h"
 
 #include "functions.h"
-#include "spatial.h"
-#include "tensor/dispatch.h"
+#include "pool_tile.h"
 
-#include <string.h>
+/* The results of one place so far, of all neighbours, and the places of maxima. */
+typedef struct pool_results {
+    hal_ir_value value[OPS_MAX_WIDTH], place[OPS_MAX_WIDTH];
+    bool has_any;
+} pool_results;
 
-/* Views; the coordinates along tested axes follow, and the place of the first element. */
-enum { VIEW_Y, VIEW_X, VIEW_COUNT };
-
-/* Scalars of each spatial axis: the distance in x of elements that are `dilation` apart, the length
- * of x, the padding before it, the length of both with the padding that counts, and the distance of
- * the places of such elements. */
-enum { X_STEP = 0, LENGTH = 3, BEFORE = 6, COUNTED = 9, PLACE_STEP = 12, SCALARS = 15 };
-
-OPS_KEY_STRUCTURES_BEGIN
-typedef struct pool_kernel_form {
-    uint32_t rank, divisor;
-    uint32_t window[OPS_MAX_SPATIAL], dilation[OPS_MAX_SPATIAL];
-    uint32_t tested; /* a bit for each spatial axis whose coordinates may be beyond x */
-    uint32_t reserved;
-    double least; /* of the type */
-} pool_kernel_form;
-OPS_KEY_STRUCTURES_END
-
-/* What is known of the elements of a window along each axis. */
-typedef struct pool_window {
-    hal_ir_value inside[OPS_MAX_SPATIAL][OPS_POOL_ELEMENTS]; /* HAL_IR_NONE: all are */
-    hal_ir_value count[OPS_MAX_SPATIAL];                     /* U32; HAL_IR_NONE: all */
-} pool_window;
-
-static void emit_axis(hal_ir_builder *b, const ops_element_iter *iter, const ops_index_body *body,
-                      uint32_t axis, uint32_t view, pool_window *w)
+static bool is_maximum(const ops_pool_tile *f)
 {
-    const pool_kernel_form *f = body->task->form;
-    const hal_type type = iter->values->type;
-    hal_ir_value count = hal_ir_u32(b, 0);
-    for (uint32_t k = 0; k < f->window[axis]; k++) {
-        const hal_ir_value at =
-            hal_ir_add(b, iter->index[view], ops_index_constant(b, type, k * f->dilation[axis]));
-        w->inside[axis][k] = hal_ir_lt(b, at, body->scalars[LENGTH + axis]);
-        const hal_ir_value counts =
-            f->divisor == OPS_POOL_COUNTED
-                ? hal_ir_lt(b, hal_ir_add(b, at, body->scalars[BEFORE + axis]),
-                            body->scalars[COUNTED + axis])
-                : w->inside[axis][k];
-        count = hal_ir_add(b, count, hal_ir_select(b, counts, hal_ir_u32(b, 1), hal_ir_u32(b, 0)));
-    }
-    w->count[axis] = count;
+    return f->divisor == OPS_POOL_MAXIMA || f->divisor == OPS_POOL_PLACES;
 }
 
-/* The elements that count, in the type of sums. */
-static hal_ir_value emit_divisor(hal_ir_builder *b, const pool_kernel_form *f, const pool_window *w,
-                                 hal_type type)
+/* Combines one more element of each window with what precedes it. Of equal maxima the first one
+ * stays, of several NaN the last one. */
+static void combine(const ops_pool_emitter *e, const hal_ir_value *x, const hal_ir_value *places,
+                    pool_results *results)
+{
+    hal_ir_builder *b = e->b;
+    const uint32_t divisor = e->tile->divisor;
+    for (uint32_t i = 0; i < e->iter->width; i++) {
+        hal_ir_value *value = &results->value[i];
+        if (!results->has_any) {
+            *value = x[i];
+            results->place[i] = places[i];
+        } else if (divisor == OPS_POOL_PLACES) {
+            const bool is_float = hal_type_is_float(hal_ir_type_of(b, x[i]));
+            hal_ir_value is_better = hal_ir_lt(b, *value, x[i]);
+            is_better = is_float ? hal_ir_or(b, is_better, hal_ir_ne(b, x[i], x[i])) : is_better;
+            *value = hal_ir_select(b, is_better, x[i], *value);
+            results->place[i] = hal_ir_select(b, is_better, places[i], results->place[i]);
+        } else {
+            *value = divisor == OPS_POOL_MAXIMA ? ops_binary_value(b, OPS_MAXIMUM, *value, x[i])
+                                                : hal_ir_add(b, *value, x[i]);
+        }
+    }
+    results->has_any = true;
+}
+
+/* What the outer axes add to the place of an element of a line, in the type of indices. */
+static hal_ir_value line_place(const ops_pool_emitter *e, uint32_t line)
+{
+    hal_ir_builder *b = e->b;
+    const hal_type type = e->iter->values->type;
+    hal_ir_value place = ops_index_constant(b, type, 0);
+    hal_ir_value scale = ops_pool_scalar(e, ops_pool_last(e), OPS_POOL_LENGTH);
+    for (uint32_t i = ops_pool_last(e); i-- > 0; line /= e->tile->axis[i].sources) {
+        const hal_ir_value number = e->number[i][line % e->tile->axis[i].sources];
+        place = hal_ir_add(b, place, hal_ir_mul(b, scale, ops_value_cast(b, type, number)));
+        scale = hal_ir_mul(b, scale, ops_pool_scalar(e, i, OPS_POOL_LENGTH));
+    }
+    return place;
+}
+
+/* Combines what a line has with the results of windows that have it. */
+static void merge_line(const ops_pool_emitter *e, uint32_t line, const pool_results *parts,
+                       pool_results *results)
+{
+    hal_ir_builder *b = e->b;
+    const uint32_t last = ops_pool_last(e), tile = e->tile->axis[last].tile;
+    const hal_type type = e->iter->values->type;
+    const bool has_places = e->tile->divisor == OPS_POOL_PLACES;
+    const hal_ir_value base = has_places ? line_place(e, line) : HAL_IR_NONE;
+    for (uint32_t k = 0; k < tile; k++) {
+        hal_ir_value places[OPS_MAX_WIDTH] = {0};
+        for (uint32_t i = 0; has_places && i < e->iter->width; i++) {
+            places[i] = hal_ir_add(b, base, ops_value_cast(b, type, parts[k].place[i]));
+        }
+        for (uint32_t outer = 0; outer < e->results / tile; outer++) {
+            if (ops_pool_has(e->tile, last, outer, line)) {
+                combine(e, parts[k].value, places, &results[outer * tile + k]);
+            }
+        }
+    }
+}
+
+/* Loads a line of sources, and combines it: of maxima along the line first. */
+static void emit_line(const ops_pool_emitter *e, uint32_t line, pool_results *results)
+{
+    const ops_pool_tile *f = e->tile;
+    const uint32_t last = ops_pool_last(e), tile = f->axis[last].tile;
+    const hal_ir_value index = ops_pool_line(e, OPS_POOL_FROM, OPS_POOL_STEP, line);
+    const hal_ir_value guard = ops_pool_line_guard(e, line);
+    pool_results parts[OPS_POOL_RESULTS] = {0};
+    for (uint32_t s = 0; s < f->axis[last].sources; s++) {
+        hal_ir_value x[OPS_MAX_WIDTH], places[OPS_MAX_WIDTH];
+        ops_pool_load(e, OPS_POOL_FROM, OPS_POOL_STEP, index, s,
+                      ops_guard_and(e->b, guard, e->is_in[last][s]), x);
+        for (uint32_t i = 0; i < e->iter->width; i++) {
+            places[i] = e->number[last][s];
+        }
+        for (uint32_t r = 0; r < (is_maximum(f) ? tile : e->results); r++) {
+            const bool has = is_maximum(f)
+                                 ? ops_pool_line_has(f, r, s)
+                                 : ops_pool_has(f, f->rank, r, line * f->axis[last].sources + s);
+            if (has) {
+                combine(e, x, places, is_maximum(f) ? &parts[r] : &results[r]);
+            }
+        }
+    }
+    if (is_maximum(f)) {
+        merge_line(e, line, parts, results);
+    }
+}
+
+/* Whether any window of the tile has elements of a line. */
+static bool line_is_used(const ops_pool_emitter *e, uint32_t line)
+{
+    const uint32_t last = ops_pool_last(e), outer = e->results / e->tile->axis[last].tile;
+    bool is_used = false;
+    for (uint32_t r = 0; r < outer; r++) {
+        is_used = is_used || ops_pool_has(e->tile, last, r, line);
+    }
+    return is_used;
+}
+
+/* The number of a result along an axis. */
+static hal_ir_value result_along(const ops_pool_emitter *e, uint32_t axis, uint32_t result)
+{
+    for (uint32_t i = e->tile->rank; --i > axis;) {
+        result /= e->tile->axis[i].tile;
+    }
+    return ops_pool_result(e, axis, result % e->tile->axis[axis].tile);
+}
+
+/* The elements that count in the window of a result, in the type of sums. */
+static hal_ir_value emit_divisor(const ops_pool_emitter *e, uint32_t result, hal_type type)
 {
     double known = 1;
     hal_ir_value counted = HAL_IR_NONE;
-    for (uint32_t i = 0; i < f->rank; i++) {
-        if (f->divisor == OPS_POOL_VOLUME || w->count[i] == HAL_IR_NONE) {
-            known *= (double)f->window[i];
-        } else {
-            const hal_ir_value count = hal_ir_cast(b, type, w->count[i]);
-            counted = counted == HAL_IR_NONE ? count : hal_ir_mul(b, counted, count);
-        }
-    }
-    const hal_ir_value volume = hal_ir_number(b, type, known);
-    return counted == HAL_IR_NONE ? volume : hal_ir_mul(b, counted, volume);
-}
-
-/* The value and the place of a work-item's results so far; `found`: whether there is an element. */
-typedef struct pool_results {
-    hal_ir_value value[OPS_MAX_WIDTH], place[OPS_MAX_WIDTH], found;
-} pool_results;
-
-/* Combines one more element of each window; `inside` may be HAL_IR_NONE. */
-static void combine_values(hal_ir_builder *b, const pool_kernel_form *f, uint32_t width,
-                           hal_ir_value inside, const hal_ir_value *x, pool_results *results)
-{
-    const hal_type type = hal_ir_type_of(b, x[0]);
-    const bool is_max = f->divisor == OPS_POOL_MAXIMA;
-    for (uint32_t i = 0; i < width; i++) {
-        const hal_ir_value given =
-            is_max && inside != HAL_IR_NONE
-                ? hal_ir_select(b, inside, x[i], hal_ir_number(b, type, f->least))
-                : x[i];
-        hal_ir_value *value = &results->value[i];
-        *value = *value == HAL_IR_NONE ? given
-                 : is_max              ? ops_binary_value(b, OPS_MAXIMUM, *value, given)
-                                       : hal_ir_add(b, *value, given);
-    }
-}
-
-/* The same of the greatest element's place: the first one, or that of the last NaN. */
-static void combine_places(hal_ir_builder *b, uint32_t width, hal_ir_value inside,
-                           hal_ir_value place, const hal_ir_value *x, pool_results *results)
-{
-    const bool is_first = results->value[0] == HAL_IR_NONE;
-    const bool is_float = hal_type_is_float(hal_ir_type_of(b, x[0]));
-    for (uint32_t i = 0; i < width; i++) {
-        hal_ir_value *value = &results->value[i], *at = &results->place[i];
-        if (is_first) {
-            *value = x[i];
-            *at = place;
+    for (uint32_t i = 0; i < e->tile->rank; i++) {
+        const ops_pool_axis *a = &e->tile->axis[i];
+        if (!a->is_counted) {
+            known *= (double)a->window;
             continue;
         }
-        hal_ir_value is_better = hal_ir_lt(b, *value, x[i]);
-        is_better = is_float ? hal_ir_or(b, is_better, hal_ir_ne(b, x[i], x[i])) : is_better;
-        is_better = results->found == HAL_IR_NONE
-                        ? is_better
-                        : hal_ir_or(b, is_better, hal_ir_not(b, results->found));
-        is_better = ops_guard_and(b, is_better, inside);
-        *value = hal_ir_select(b, is_better, x[i], *value);
-        *at = hal_ir_select(b, is_better, place, *at);
+        const hal_ir_value count = ops_pool_count(e, i, result_along(e, i, result), type);
+        counted = counted == HAL_IR_NONE ? count : hal_ir_mul(e->b, counted, count);
     }
-    results->found = inside == HAL_IR_NONE || results->found == HAL_IR_NONE
-                         ? (is_first ? inside : HAL_IR_NONE)
-                         : hal_ir_or(b, results->found, inside);
+    const hal_ir_value volume = hal_ir_number(e->b, type, known);
+    return counted == HAL_IR_NONE ? volume : hal_ir_mul(e->b, counted, volume);
 }
 
-/* An index and, with `step`, k times the scalar of an axis. */
-static hal_ir_value index_add(hal_ir_builder *b, hal_ir_value index, hal_ir_value step, uint32_t k)
+/* The first element of a result's window along an axis, from the start of x on, I32. */
+static hal_ir_value window_start(const ops_pool_emitter *e, uint32_t axis, uint32_t result)
 {
-    const hal_type type = hal_ir_type_of(b, index);
-    return k == 0 ? index
-                  : hal_ir_add(b, index, hal_ir_mul(b, step, ops_index_constant(b, type, k)));
+    hal_ir_builder *b = e->b;
+    const ops_pool_axis *a = &e->tile->axis[axis];
+    const hal_ir_value stride = hal_ir_u32(b, a->stride);
+    const hal_ir_value start = hal_ir_mul(b, result_along(e, axis, result), stride);
+    return hal_ir_add(b, hal_ir_bitcast(b, HAL_TYPE_I32, start), hal_ir_i32(b, a->first));
 }
 
-/* Loads element n of the windows and combines it. */
-static void emit_element(hal_ir_builder *b, const ops_element_iter *iter,
-                         const ops_index_body *body, const pool_window *w, uint32_t n,
-                         uint32_t place_view, pool_results *results)
+/* Whether a window has elements of x, HAL_IR_NONE if all have. */
+static hal_ir_value has_elements(const ops_pool_emitter *e, uint32_t result)
 {
-    const ops_index_task *t = body->task;
-    const pool_kernel_form *f = t->form;
-    hal_ir_value at = iter->index[VIEW_X], inside = HAL_IR_NONE, x[OPS_MAX_WIDTH];
-    hal_ir_value place = f->divisor == OPS_POOL_PLACES ? iter->index[place_view] : HAL_IR_NONE;
-    for (uint32_t i = f->rank, rest = n; i-- > 0; rest /= f->window[i]) {
-        const uint32_t k = rest % f->window[i];
-        at = index_add(b, at, body->scalars[X_STEP + i], k);
-        place =
-            place == HAL_IR_NONE ? place : index_add(b, place, body->scalars[PLACE_STEP + i], k);
-        inside = f->tested >> i & 1 ? ops_guard_and(b, inside, w->inside[i][k]) : inside;
+    hal_ir_builder *b = e->b;
+    hal_ir_value all = HAL_IR_NONE;
+    for (uint32_t i = 0; i < e->tile->rank; i++) {
+        const ops_pool_axis *a = &e->tile->axis[i];
+        if (!a->may_miss) {
+            continue;
+        }
+        const hal_ir_value length =
+            ops_value_cast(b, HAL_TYPE_I32, ops_pool_scalar(e, i, OPS_POOL_LENGTH));
+        const hal_ir_value start = window_start(e, i, result);
+        const hal_ir_value first = ops_pool_first_inside(b, start, a->dilation);
+        const hal_ir_value reach = hal_ir_i32(b, (int32_t)((a->window - 1) * a->dilation));
+        all = ops_guard_and(b, all, hal_ir_lt(b, first, length));
+        all = ops_guard_and(b, all, hal_ir_le(b, first, hal_ir_add(b, start, reach)));
     }
-    ops_neighbours_load(b, t->slots[VIEW_X], at, iter->width, ops_guard_and(b, iter->guard, inside),
-                        x);
-    if (place == HAL_IR_NONE) {
-        combine_values(b, f, iter->width, inside, x, results);
-    } else {
-        combine_places(b, iter->width, inside, place, x, results);
+    return all;
+}
+
+/* The place of a window without elements: where its first one would be. */
+static hal_ir_value missing_place(const ops_pool_emitter *e, uint32_t result)
+{
+    hal_ir_builder *b = e->b;
+    const hal_type type = e->iter->values->type;
+    hal_ir_value place = ops_index_constant(b, type, 0), scale = ops_index_constant(b, type, 1);
+    for (uint32_t i = e->tile->rank; i-- > 0;) {
+        const hal_ir_value start = window_start(e, i, result);
+        const hal_ir_value first = ops_pool_first_inside(b, start, e->tile->axis[i].dilation);
+        const hal_ir_value along = ops_value_cast(b, type, hal_ir_bitcast(b, HAL_TYPE_U32, first));
+        place = hal_ir_add(b, place, hal_ir_mul(b, scale, along));
+        scale = hal_ir_mul(b, scale, ops_pool_scalar(e, i, OPS_POOL_LENGTH));
+    }
+    return place;
+}
+
+/* The results of a work-item in the type of y. */
+static void emit_results(const ops_pool_emitter *e, const pool_results *results,
+                         hal_ir_value values[][OPS_MAX_WIDTH])
+{
+    hal_ir_builder *b = e->b;
+    const ops_pool_tile *f = e->tile;
+    const bool has_places = f->divisor == OPS_POOL_PLACES;
+    const hal_type type = hal_ir_type_of(b, results[0].value[0]);
+    for (uint32_t r = 0; r < e->results; r++) {
+        const hal_ir_value divisor = is_maximum(f) ? HAL_IR_NONE : emit_divisor(e, r, type);
+        const hal_ir_value has = is_maximum(f) ? has_elements(e, r) : HAL_IR_NONE;
+        for (uint32_t i = 0; i < e->iter->width; i++) {
+            hal_ir_value value = has_places ? results[r].place[i] : results[r].value[i];
+            if (has != HAL_IR_NONE) {
+                const hal_ir_value other =
+                    has_places ? missing_place(e, r) : hal_ir_number(b, type, f->least);
+                value = hal_ir_select(b, has, value, other);
+            }
+            values[r][i] = has_places      ? ops_value_cast(b, HAL_TYPE_I64, value)
+                           : is_maximum(f) ? value
+                                           : ops_binary_value(b, OPS_DIV, value, divisor);
+        }
     }
 }
 
 static void emit_pool(hal_ir_builder *b, const ops_element_iter *iter, const void *user)
 {
-    const ops_index_body *body = user;
-    const ops_index_task *t = body->task;
-    const pool_kernel_form *f = t->form;
-    pool_results results = {.found = HAL_IR_NONE};
-    pool_window w;
-    uint32_t volume = 1, view = VIEW_COUNT;
-    for (uint32_t i = 0; i < f->rank; i++) {
-        volume *= f->window[i];
-        w.count[i] = HAL_IR_NONE;
-        if (f->tested >> i & 1) {
-            emit_axis(b, iter, body, i, view++, &w);
+    ops_pool_emitter e;
+    pool_results results[OPS_POOL_RESULTS] = {0};
+    hal_ir_value values[OPS_POOL_RESULTS][OPS_MAX_WIDTH];
+    ops_pool_emit_sources(b, iter, user, &e);
+    for (uint32_t line = 0; line < e.lines; line++) {
+        if (line_is_used(&e, line)) {
+            emit_line(&e, line, results);
         }
     }
-    for (uint32_t i = 0; i < iter->width; i++) {
-        results.value[i] = results.place[i] = HAL_IR_NONE;
-    }
-    for (uint32_t n = 0; n < volume; n++) {
-        emit_element(b, iter, body, &w, n, view, &results);
-    }
-    const hal_type type = hal_ir_type_of(b, results.value[0]);
-    const bool is_average = f->divisor == OPS_POOL_VOLUME || f->divisor == OPS_POOL_INSIDE ||
-                            f->divisor == OPS_POOL_COUNTED;
-    const hal_ir_value divisor = is_average ? emit_divisor(b, f, &w, type) : HAL_IR_NONE;
-    for (uint32_t i = 0; i < iter->width; i++) {
-        hal_ir_value *value = &results.value[i];
-        *value = is_average                      ? ops_binary_value(b, OPS_DIV, *value, divisor)
-                 : f->divisor == OPS_POOL_PLACES ? ops_value_cast(b, HAL_TYPE_I64, results.place[i])
-                                                 : *value;
-    }
-    ops_neighbours_store(b, t->slots[VIEW_Y], iter->index[VIEW_Y], iter->width, iter->guard,
-                         results.value);
+    emit_results(&e, results, values);
+    ops_pool_store(&e, values);
 }
 
 hal_status ops_pool_windows(ops_context *context, const ops_pool_form *form, const ops_tensor *x,
                             const ops_tensor *y)
 {
-    pool_kernel_form f = {.rank = form->rank, .divisor = form->divisor, .least = form->least};
-    int64_t scalars[SCALARS] = {0}, first, end;
-    ops_index_task t = {.function = "ops_pool",
-                        .name = "pool",
-                        .family = OPS_FAMILY_POOL,
-                        .body = emit_pool,
-                        .form = &f,
-                        .form_bytes = sizeof f,
-                        .repeatable = 1,
-                        .scalar_names = {"x0", "x1", "x2", "l0", "l1", "l2", "before0", "before1",
-                                         "before2", "counted0", "counted1", "counted2", "place0",
-                                         "place1", "place2"}};
-    if (ops_tensor_get_element_count(y) == 0) {
-        return HAL_OK;
-    }
-    ops_tensor view = ops_spatial_view(y, x);
-    ops_span(x, &first, &end);
-    t.reach = end - first;
-    uint32_t widest = ops_spatial_widest(context, x, y);
-    int64_t scale = 1;
-    ops_tensor place = ops_spatial_view(y, NULL);
-    for (uint32_t i = form->rank; i-- > 0; scale *= x->shape[i + 2]) {
-        const int64_t step = x->stride[i + 2], length = x->shape[i + 2];
-        const int64_t reach =
-            (y->shape[i + 2] - 1) * form->stride[i] + (form->window[i] - 1) * form->dilation[i];
-        f.window[i] = (uint32_t)form->window[i];
-        f.dilation[i] = (uint32_t)form->dilation[i];
-        view.stride[i + 2] = step * form->stride[i];
-        view.offset -= step * form->before[i];
-        scalars[X_STEP + i] = step * form->dilation[i];
-        scalars[LENGTH + i] = length;
-        scalars[BEFORE + i] = form->before[i];
-        scalars[COUNTED + i] = form->before[i] + length + form->counted[i];
-        f.tested |= (uint32_t)(form->before[i] > 0 || reach - form->before[i] >= length) << i;
-        t.reach += (reach + form->before[i]) * (step < 0 ? -step : step) + form->counted[i];
-        widest = ops_spatial_aligned(widest, form->window[i] > 1 ? scalars[X_STEP + i] : 0);
-        scalars[PLACE_STEP + i] = scale * form->dilation[i];
-        place.stride[i + 2] = scale * form->stride[i];
-        place.offset -= scale * form->before[i];
-    }
-    ops_space_begin(&t.space, y->rank, y->shape);
-    ops_index_add(context, &t, y, HAL_ACCESS_WRITE);
-    ops_index_add_view(context, &t, x, &view, HAL_ACCESS_READ);
-    for (uint32_t i = 0; i < form->rank; i++) {
-        if (f.tested >> i & 1) {
-            ops_tensor at = ops_spatial_view(y, NULL);
-            at.stride[i + 2] = form->stride[i];
-            ops_space_add(&t.space, &at, -form->before[i]);
-        }
-    }
-    if (form->divisor == OPS_POOL_PLACES) {
-        ops_space_add(&t.space, &place, place.offset);
-    }
-    ops_block block;
-    ops_entry *entry;
-    HAL_TRY(ops_index_prepare(context, &t, widest, &block, &entry));
-    for (uint32_t i = 0; i < SCALARS; i++) {
-        ops_put_index(&block, t.plan.layout.index64, scalars[i]);
-    }
-    return ops_dispatch(context, entry, t.plan.grid, &t.bindings, &block);
+    const ops_pool_call call = {.function = "ops_pool",
+                                .name = "pool",
+                                .family = OPS_FAMILY_POOL,
+                                .body = emit_pool,
+                                .form = form,
+                                .from = x,
+                                .to = y};
+    return ops_pool_record(context, &call);
 }
