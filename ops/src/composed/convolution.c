@@ -129,11 +129,15 @@ static ops_array *spread_in_zeros(const ops_convolution_form *f, const int64_t *
     if (!zeros || ops_array_describe(zeros, &target)) {
         return NULL;
     }
+    const uint32_t channel = f->channels_last ? f->rank + 1 : 1;
     for (uint32_t i = 0, axis = f->channels_last ? 1 : 2; i < f->rank; i++, axis++) {
         if (ops_tensor_slice(&target, (int32_t)axis, at[axis], x->view.shape[axis], step[i],
                              &target)) {
             return NULL;
         }
+    }
+    if (ops_tensor_slice(&target, (int32_t)channel, 0, x->view.shape[channel], 1, &target)) {
+        return NULL;
     }
     return ops_array_update(zeros, &target, x);
 }
@@ -152,11 +156,12 @@ static bool is_read_across(const ops_array *x)
 }
 
 ops_array *ops_convolution_place(const ops_convolution_form *f, const int64_t *start,
-                                 const int64_t *step, const int64_t *lengths, ops_array *x)
+                                 const int64_t *step, const int64_t *lengths, int64_t channels,
+                                 ops_array *x)
 {
     int64_t shape[OPS_MAX_RANK], at[OPS_MAX_RANK] = {0};
     const uint32_t first = f->channels_last ? 1 : 2;
-    bool is_whole = true, is_empty = false, is_spread = false;
+    bool is_whole = x && x->view.shape[1] == channels, is_empty = false, is_spread = false;
     for (uint32_t i = 0; x && i < f->rank; i++) {
         const int64_t elements = x->view.shape[i + 2];
         const placed_axis p = place_axis(start[i], step[i], lengths[i], elements);
@@ -172,6 +177,7 @@ ops_array *ops_convolution_place(const ops_convolution_form *f, const int64_t *s
     x = ops_convolution_channels_last(f, x);
     const uint32_t rank = x ? ops_compose_shape(x, shape) : 0;
     memcpy(shape + first, lengths, f->rank * sizeof *shape);
+    shape[f->channels_last ? f->rank + 1 : 1] = channels;
     if (x && is_empty) { /* a constant has no strides, and a product reads windows by them */
         x = ops_array_full(x->owner->context, x->view.type, rank, shape, 0);
         x = x ? ops_array_copy(x) : NULL;
@@ -189,7 +195,7 @@ ops_array *ops_convolution_pad(const ops_convolution_form *f, ops_array *x)
     for (uint32_t i = 0; i < f->rank; i++) {
         lengths[i] = x->view.shape[i + 2] + f->before[i] + f->after[i];
     }
-    return ops_convolution_place(f, f->before, step, lengths, x);
+    return ops_convolution_place(f, f->before, step, lengths, x->view.shape[1], x);
 }
 
 ops_array *ops_convolution_windows(const ops_convolution_form *form, ops_array *x)

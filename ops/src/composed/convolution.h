@@ -37,10 +37,11 @@ ops_array *ops_convolution_channels_last(const ops_convolution_form *form, ops_a
 ops_array *ops_convolution_row_major(ops_array *x);
 
 /* x [N, C, lengths] among zeros, in the caller's order in memory: element i of spatial axis a is
- * start[a] + i * step[a] of `lengths`, and those outside of it are left out. x itself, or a part of
- * it, where nothing is around it. */
+ * start[a] + i * step[a] of `lengths`, and those outside of it are left out; after its channels are
+ * zeros up to `channels`. x itself, or a part of it, where nothing is around it. */
 ops_array *ops_convolution_place(const ops_convolution_form *form, const int64_t *start,
-                                 const int64_t *step, const int64_t *lengths, ops_array *x);
+                                 const int64_t *step, const int64_t *lengths, int64_t channels,
+                                 ops_array *x);
 
 /* x with its padding; x itself without any. */
 ops_array *ops_convolution_pad(const ops_convolution_form *form, ops_array *x);

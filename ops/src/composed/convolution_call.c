@@ -56,7 +56,8 @@ static ops_array *convolve_implicit(const ops_convolution_form *f, ops_array *x,
     for (uint32_t i = 0; i < f->rank; i++) {
         lengths[i] = f->length[i] + f->before[i] + f->after[i];
     }
-    x = ops_convolution_place_last(f, f->before, step, lengths, x);
+    const int64_t channels = ops_convolution_implicit_channels(f, x);
+    x = ops_convolution_place_last(f, f->before, step, lengths, channels, x);
     return x ? ops_convolution_implicit(f, x, w, bias) : NULL;
 }
 
@@ -167,7 +168,8 @@ static ops_array *convolve_transposed_implicit(const ops_convolution_form *f, op
     }
     int64_t start[OPS_MAX_SPATIAL];
     spread_start(f, start);
-    x = ops_convolution_place_last(f, start, f->stride, f->length, x);
+    const int64_t channels = ops_convolution_implicit_channels(&spread, x);
+    x = ops_convolution_place_last(f, start, f->stride, f->length, channels, x);
     return x ? ops_convolution_implicit(&spread, x, w, bias) : NULL;
 }
 
@@ -200,7 +202,7 @@ static ops_array *convolve_transposed(const ops_convolution_options *options, op
     }
     int64_t start[OPS_MAX_SPATIAL];
     spread_start(&f, start);
-    x = ops_convolution_place(&f, start, f.stride, f.length, x);
+    x = ops_convolution_place(&f, start, f.stride, f.length, x->view.shape[1], x);
     f = spread_form(&f); /* x has its zeros */
     if (x && w && ops_convolution_is_depthwise(&f) && f.images > 0 && f.outputs > 0) {
         return ops_convolution_depthwise(&f, x, w, bias);
@@ -263,7 +265,7 @@ static ops_array *weights(const ops_convolution_options *options, ops_array *x, 
     if (f.images == 0 || f.outputs == 0) {
         return ops_array_full(x->owner->context, x->view.type, f.rank + 2, shape, 0);
     }
-    if (ops_convolution_is_implicit(&f, x, true)) {
+    if (!ops_convolution_weights_at_once(&f, x) && ops_convolution_is_implicit(&f, x, true)) {
         return ops_convolution_implicit_weights(&f, x, dy);
     }
     return ops_convolution_weights(&f, x, dy);

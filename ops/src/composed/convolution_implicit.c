@@ -137,12 +137,31 @@ bool ops_convolution_is_implicit(const ops_convolution_form *f, const ops_array 
            implicit_pays(f, context, x->view.type, is_gradient);
 }
 
+/* `channels` with zeros to whole accesses of matrix units; odd ones are read one by one. Fewer than
+ * half of an access would multiply mostly zeros. */
+static int64_t whole_accesses(const ops_convolution_form *f, const ops_array *x, bool is_gradient,
+                              int64_t channels)
+{
+    int64_t m, n, k;
+    product_lengths(f, is_gradient, &m, &n, &k);
+    const int64_t access =
+        ops_gemm_windows_access(x->owner->context, f->precision, m, n, k, x->view.type);
+    return f->groups > 1 || 2 * channels < access ? channels
+                                                  : (channels + access - 1) / access * access;
+}
+
+int64_t ops_convolution_implicit_channels(const ops_convolution_form *f, const ops_array *x)
+{
+    return whole_accesses(f, x, false, x->view.shape[1]);
+}
+
 ops_array *ops_convolution_place_last(const ops_convolution_form *form, const int64_t *start,
-                                      const int64_t *step, const int64_t *lengths, ops_array *x)
+                                      const int64_t *step, const int64_t *lengths, int64_t channels,
+                                      ops_array *x)
 {
     ops_convolution_form f = *form;
     f.channels_last = true;
-    x = ops_convolution_place(&f, start, step, lengths, x);
+    x = ops_convolution_place(&f, start, step, lengths, channels, x);
     x = x ? ops_convolution_row_major(ops_convolution_channels_last(&f, x)) : NULL;
     return x ? ops_convolution_channels_second(&f, x) : NULL;
 }
@@ -161,15 +180,22 @@ static ops_gemm_windows_form windows_form(const ops_convolution_form *f, bool is
     return form;
 }
 
-/* Weights [O, C, window] as [O, window, C] without gaps. */
-static ops_array *weights_last(const ops_convolution_form *f, ops_array *w)
+/* Weights [O, C, window] as [O, window, C] without gaps, with zeros up to `channels`. */
+static ops_array *weights_last(const ops_convolution_form *f, int64_t channels, ops_array *w)
 {
+    static const int64_t at[OPS_MAX_RANK] = {0};
     int32_t axes[OPS_MAX_RANK] = {0};
+    int64_t shape[OPS_MAX_RANK];
     axes[f->rank + 1] = 1;
     for (uint32_t i = 0; i < f->rank; i++) {
         axes[i + 1] = (int32_t)i + 2;
     }
-    return ops_convolution_row_major(ops_array_permute(w, axes));
+    w = ops_array_permute(w, axes);
+    if (!w || w->view.shape[f->rank + 1] == channels) {
+        return ops_convolution_row_major(w);
+    }
+    shape[ops_compose_shape(w, shape) - 1] = channels;
+    return ops_compose_pad(at, shape, 0, w);
 }
 
 ops_array *ops_convolution_implicit(const ops_convolution_form *f, ops_array *x, ops_array *w,
@@ -178,7 +204,7 @@ ops_array *ops_convolution_implicit(const ops_convolution_form *f, ops_array *x,
     const ops_gemm_windows_form form = windows_form(f, false);
     int64_t shape[OPS_MAX_RANK] = {f->images};
     ops_result result;
-    w = x ? weights_last(f, w) : NULL;
+    w = x ? weights_last(f, x->view.shape[1] / f->groups, w) : NULL;
     if (!w) {
         return NULL;
     }
@@ -194,15 +220,25 @@ ops_array *ops_convolution_implicit(const ops_convolution_form *f, ops_array *x,
                      bias ? 3 : 2, &result);
 }
 
+/* Whether products read elements of an image, without a copy, by whole accesses of matrix units. */
+static bool is_aligned(const ops_convolution_form *f, const ops_array *x)
+{
+    const int64_t places = ops_convolution_volume(f, f->places);
+    return whole_accesses(f, x, true, places) == places;
+}
+
 /* x for the gradient: with windows of one element the elements that they read, in x's order. */
 static ops_array *gradient_image(ops_convolution_form *f, ops_array *x)
 {
-    int64_t step[OPS_MAX_SPATIAL] = {1, 1, 1}, lengths[OPS_MAX_SPATIAL] = {0};
-    if (f->channels_last || has_padding(f) || ops_convolution_volume(f, f->window) > 1) {
+    static const int64_t step[OPS_MAX_SPATIAL] = {1, 1, 1};
+    const int64_t channels = whole_accesses(f, x, true, x->view.shape[1]);
+    int64_t lengths[OPS_MAX_SPATIAL] = {0};
+    const bool is_plain_window = !has_padding(f) && ops_convolution_volume(f, f->window) == 1;
+    if (f->channels_last || !is_plain_window || !is_aligned(f, x)) {
         for (uint32_t i = 0; i < f->rank; i++) {
             lengths[i] = f->length[i] + f->before[i] + f->after[i];
         }
-        return ops_convolution_place_last(f, f->before, step, lengths, x);
+        return ops_convolution_place_last(f, f->before, step, lengths, channels, x);
     }
     for (uint32_t i = 0; x && i < f->rank; i++) {
         x = ops_compose_slice(x, i + 2, 0, f->places[i], f->stride[i]);
@@ -211,27 +247,46 @@ static ops_array *gradient_image(ops_convolution_form *f, ops_array *x)
     return ops_convolution_row_major(x);
 }
 
+/* dy for the gradient: in the caller's order, or with channels last where that has whole accesses.
+ */
+static ops_array *gradient_results(const ops_convolution_form *f, ops_array *dy)
+{
+    static const int64_t start[OPS_MAX_SPATIAL] = {0}, step[OPS_MAX_SPATIAL] = {1, 1, 1};
+    if (!f->channels_last && is_aligned(f, dy)) {
+        return ops_convolution_row_major(dy);
+    }
+    const int64_t channels = whole_accesses(f, dy, true, dy->view.shape[1]);
+    return ops_convolution_place_last(f, start, step, f->places, channels, dy);
+}
+
+/* [groups O, window, C] of x and dy with further channels as [groups O, C, window]. */
+static ops_array *gradient_weights(const ops_convolution_form *f, ops_array *dw)
+{
+    int32_t axes[OPS_MAX_RANK] = {0, (int32_t)f->rank + 1};
+    for (uint32_t i = 0; i < f->rank; i++) {
+        axes[2 + i] = (int32_t)i + 1;
+    }
+    dw = ops_compose_slice(dw, 0, 0, f->groups * f->outputs, 1);
+    dw = dw ? ops_compose_slice(dw, f->rank + 1, 0, f->inputs, 1) : NULL;
+    return dw ? ops_array_permute(dw, axes) : NULL;
+}
+
 ops_array *ops_convolution_implicit_weights(const ops_convolution_form *form, ops_array *x,
                                             ops_array *dy)
 {
     ops_convolution_form f = *form;
-    int64_t shape[OPS_MAX_RANK] = {f.groups * f.outputs};
-    int32_t axes[OPS_MAX_RANK] = {0, (int32_t)f.rank + 1};
-    const int64_t start[OPS_MAX_SPATIAL] = {0}, step[OPS_MAX_SPATIAL] = {1, 1, 1};
+    int64_t shape[OPS_MAX_RANK] = {0};
     ops_result result;
+    dy = gradient_results(&f, dy);
     x = gradient_image(&f, x);
-    dy = f.channels_last ? ops_convolution_place_last(&f, start, step, f.places, dy)
-                         : ops_convolution_row_major(dy);
     if (!x || !dy) {
         return NULL;
     }
     const ops_gemm_windows_form windows = windows_form(&f, true);
     ops_array *const operands[2] = {x, dy};
-    for (uint32_t i = 0; i < f.rank; i++) {
-        shape[1 + i] = f.window[i];
-        axes[2 + i] = (int32_t)i + 1;
-    }
-    shape[f.rank + 1] = f.inputs;
+    shape[0] = dy->view.shape[1];
+    memcpy(shape + 1, f.window, f.rank * sizeof *shape);
+    shape[f.rank + 1] = x->view.shape[1] / f.groups;
     ops_result_like(x, &result);
     result.rank = f.rank + 2;
     result.shape = shape;
@@ -239,5 +294,5 @@ ops_array *ops_convolution_implicit_weights(const ops_convolution_form *form, op
     result.form_bytes = sizeof windows;
     ops_array *dw = ops_defer("ops_array_convolution_weights", OPS_OPERATION_CONVOLUTION, 0,
                               operands, 2, &result);
-    return dw ? ops_array_permute(dw, axes) : NULL;
+    return dw ? gradient_weights(&f, dw) : NULL;
 }

@@ -11,12 +11,17 @@
 bool ops_convolution_is_implicit(const ops_convolution_form *form, const ops_array *x,
                                  bool is_gradient);
 
+/* The channels of an image for products of windows: with zeros to whole accesses of matrix units,
+ * where these multiply and there is one group. */
+int64_t ops_convolution_implicit_channels(const ops_convolution_form *form, const ops_array *x);
+
 /* As ops_convolution_place, with channels last and without gaps in memory. */
 ops_array *ops_convolution_place_last(const ops_convolution_form *form, const int64_t *start,
-                                      const int64_t *step, const int64_t *lengths, ops_array *x);
+                                      const int64_t *step, const int64_t *lengths, int64_t channels,
+                                      ops_array *x);
 
-/* The convolution of x [N, C, lengths], which ops_convolution_place_last made: the caller's result.
- */
+/* The convolution of x [N, C, lengths], which ops_convolution_place_last made, with the channels of
+ * ops_convolution_implicit_channels: the caller's result. */
 ops_array *ops_convolution_implicit(const ops_convolution_form *form, ops_array *x, ops_array *w,
                                     ops_array *bias);
 

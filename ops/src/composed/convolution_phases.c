@@ -132,8 +132,9 @@ ops_array *ops_convolution_phases(const ops_convolution_form *f, bool is_implici
     if (!image_lengths(f, before, lengths)) {
         return y;
     }
-    x = is_implicit ? ops_convolution_place_last(f, before, step, lengths, x)
-                    : ops_convolution_place(f, before, step, lengths, x);
+    x = is_implicit ? ops_convolution_place_last(f, before, step, lengths,
+                                                 ops_convolution_implicit_channels(f, x), x)
+                    : ops_convolution_place(f, before, step, lengths, x->view.shape[1], x);
     for (bool more = true; more && x && y;) {
         ops_phase phases[OPS_MAX_SPATIAL];
         bool has_places = true;

@@ -96,12 +96,39 @@ static ops_array *weights_by_elements(const ops_convolution_form *f, ops_array *
 
 /* ---- By one kernel ---- */
 
-/* More results of a channel are products, which read x once for all of them. */
-enum { MOST_MULTIPLE = 4 };
+/* Results of a group: more are products, whose least tiles these would leave mostly idle. With one
+ * channel more are products too, which read x once for all of them. */
+enum { MOST_RESULTS = 8, MOST_MULTIPLE = 4 };
 enum { MOST_SUMS = 4 << 20 }; /* that may be more than 8 times the elements of x and dy */
 
-/* Work-items of a compute unit that hide the time of loads: each has several at a time. */
-enum { UNIT_ITEMS = 512 };
+/* Work-items of a compute unit that hide the time of loads: each has several at a time. Lines of a
+ * work-item, at least: it stores sums for each element of the window. */
+enum { UNIT_ITEMS = 512, LEAST_LINES = 4 };
+
+/* Whether such a kernel takes less time than products. A window of one element shares no loads. */
+static bool has_few_results(const ops_convolution_form *f, const ops_array *x)
+{
+    const ops_context *context = x->owner->context;
+    const int64_t volume = ops_convolution_volume(f, f->window);
+    const bool is_chosen = f->inputs == 1 ? f->outputs <= MOST_MULTIPLE
+                                          : f->outputs <= MOST_RESULTS && volume > 1 &&
+                                                context->convolution == OPS_CONVOLUTION_AUTO;
+    return context->tuning->convolution.pools_at_once && is_chosen &&
+           volume <= OPS_DEPTHWISE_ELEMENTS;
+}
+
+/* Whether all numbers of a form are such as the kernel counts with. */
+static bool form_fits(const ops_convolution_form *f)
+{
+    const int64_t most = INT32_MAX / 4;
+    bool fits = f->images > 0 && f->images <= most;
+    for (uint32_t i = 0; i < f->rank && fits; i++) {
+        fits = f->length[i] <= most && f->before[i] <= most && f->stride[i] <= most &&
+               f->dilation[i] <= most / OPS_DEPTHWISE_ELEMENTS && f->places[i] > 0 &&
+               (f->places[i] - 1) * f->stride[i] <= most;
+    }
+    return fits;
+}
 
 /* Whether one kernel sums the products of x and dy, in parts; sets its form. */
 static bool form_make(const ops_convolution_form *f, const ops_array *x,
@@ -109,29 +136,22 @@ static bool form_make(const ops_convolution_form *f, const ops_array *x,
 {
     const ops_context *context = x->owner->context;
     const uint32_t last = f->rank - 1;
-    const int64_t volume = ops_convolution_volume(f, f->window), most = INT32_MAX / 4;
+    const int64_t volume = ops_convolution_volume(f, f->window);
     const int64_t lines = last > 0 ? f->places[0] : 1;
-    const int64_t others =
-        ops_convolution_volume(f, f->places) / f->places[last] / (lines > 0 ? lines : 1);
-    const int64_t items = f->groups * f->outputs * f->places[last];
+    const int64_t channels = f->groups * f->outputs * f->inputs;
+    const int64_t items = channels * f->places[last];
     const int64_t busy = (int64_t)context->info->compute_units * UNIT_ITEMS;
-    bool fits = context->tuning->convolution.pools_at_once && f->inputs == 1 && items > 0 &&
-                f->outputs <= MOST_MULTIPLE && volume <= OPS_DEPTHWISE_ELEMENTS && f->images > 0 &&
-                f->images <= most && others > 0 && items < busy * busy;
     memset(form, 0, sizeof *form); /* a part of the key */
-    for (uint32_t i = 0; i < f->rank && fits; i++) {
-        fits = f->length[i] <= most && f->before[i] <= most && f->stride[i] <= most &&
-               f->dilation[i] <= most / OPS_DEPTHWISE_ELEMENTS &&
-               (f->places[i] - 1) * f->stride[i] <= most;
-    }
-    if (!fits) {
+    if (!has_few_results(f, x) || !form_fits(f) || items <= 0 || items >= busy * busy) {
         return false;
     }
     /* Parts of images, and where these are too few of lines. */
+    const int64_t others = ops_convolution_volume(f, f->places) / f->places[last] / lines;
     const int64_t parts = (busy + items - 1) / items;
     const int64_t by_images = parts < f->images ? parts : f->images;
-    const int64_t by_lines = (parts + by_images - 1) / by_images;
-    const int64_t elements = ops_convolution_volume(f, f->length) +
+    const int64_t down = (parts + by_images - 1) / by_images, most = lines / LEAST_LINES;
+    const int64_t by_lines = down < most ? down : most > 1 ? most : 1;
+    const int64_t elements = f->inputs * ops_convolution_volume(f, f->length) +
                              f->outputs * ops_convolution_volume(f, f->places);
     const int64_t sums = items * volume * by_images * by_lines;
     if (sums > MOST_SUMS && sums / 8 > f->images * f->groups * elements) {
@@ -139,7 +159,8 @@ static bool form_make(const ops_convolution_form *f, const ops_array *x,
     }
     form->rank = f->rank;
     form->images = (uint32_t)((f->images + by_images - 1) / by_images);
-    form->lines = (uint32_t)(by_lines < lines ? (lines + by_lines - 1) / by_lines : 1);
+    form->lines = (uint32_t)((lines + by_lines - 1) / by_lines);
+    form->groups = (uint32_t)f->groups;
     memcpy(form->window, f->window, f->rank * sizeof *form->window);
     memcpy(form->stride, f->stride, f->rank * sizeof *form->stride);
     memcpy(form->dilation, f->dilation, f->rank * sizeof *form->dilation);
@@ -148,12 +169,13 @@ static bool form_make(const ops_convolution_form *f, const ops_array *x,
     return 3 * form->images * form->lines * (double)others < (double)ops_loop_limit(context, 0, 0);
 }
 
-/* [groups O, 1, window] of x without padding. */
+/* [groups O, C, window] of x without padding. */
 static ops_array *weights_at_once(const ops_convolution_form *f,
                                   const ops_depthwise_weights_form *form, ops_array *x,
                                   ops_array *dy)
 {
-    const int64_t volume = ops_convolution_volume(f, f->window), channels = f->groups * f->outputs;
+    const int64_t volume = ops_convolution_volume(f, f->window);
+    const int64_t channels = f->groups * f->outputs * f->inputs;
     const int64_t lines = f->rank > 1 ? f->places[0] : 1, places = f->places[f->rank - 1];
     const int64_t image_parts = (f->images + form->images - 1) / form->images;
     const int64_t line_parts = (lines + form->lines - 1) / form->lines;
@@ -296,6 +318,12 @@ static ops_array *weights_by_windows(const ops_convolution_form *f, ops_array *x
         }
     }
     return ops_compose_cast(type, sum);
+}
+
+bool ops_convolution_weights_at_once(const ops_convolution_form *f, const ops_array *x)
+{
+    ops_depthwise_weights_form form;
+    return form_make(f, x, &form);
 }
 
 ops_array *ops_convolution_weights(const ops_convolution_form *f, ops_array *x, ops_array *dy)

@@ -5,6 +5,9 @@
 
 #include "convolution.h"
 
+/* Whether one kernel sums the products of x and dy where these are, as groups have few results. */
+bool ops_convolution_weights_at_once(const ops_convolution_form *form, const ops_array *x);
+
 /* Of x without padding: [groups O, C, window]. There are images and results. */
 ops_array *ops_convolution_weights(const ops_convolution_form *form, ops_array *x, ops_array *dy);
 

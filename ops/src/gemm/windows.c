@@ -1,6 +1,7 @@
 /* Implicit GEMM, see windows.h. */
 #include "windows.h"
 
+#include "describe.h"
 #include "portable.h"
 #include "tiles.h"
 #include "kernels/functions.h"
@@ -165,6 +166,16 @@ static hal_status epilogue_make(ops_context *context, const ops_gemm_windows_for
                                        : HAL_OK;
 }
 
+static void plan_log(const ops_context *context, const ops_product *product,
+                     const ops_gemm_plan *plan)
+{
+    if (hal_log_is_enabled(HAL_LOG_DEBUG)) {
+        char text[OPS_GEMM_LINE_LENGTH];
+        ops_gemm_plan_describe(context, product, plan, sizeof text, text);
+        hal_log_write(HAL_LOG_DEBUG, "ops_array_convolution: windows in place: %s", text);
+    }
+}
+
 /* Records the portable kernel, with less memory where that does not suffice. */
 static hal_status product_record(ops_context *context, const ops_product *product)
 {
@@ -175,6 +186,9 @@ static hal_status product_record(ops_context *context, const ops_product *produc
         HAL_TRY(ops_gemm_portable_plan(context, product, plan.without, 1, &plan));
         status = ops_gemm_portable_record(context, product, &plan, NULL);
     } while (status == HAL_ERROR_OUT_OF_MEMORY && plan.spares);
+    if (status == HAL_OK) {
+        plan_log(context, product, &plan);
+    }
     return status;
 }
 
@@ -224,4 +238,15 @@ bool ops_gemm_windows_fit(const ops_context *context, int64_t m, int64_t n, int6
     return m <= INT32_MAX && n <= INT32_MAX && k <= ops_gemm_longest_k(context, NULL) &&
            items <= context->info->max_group_items && items <= context->info->max_group_size[0] &&
            bytes <= context->info->shared_bytes;
+}
+
+uint32_t ops_gemm_windows_access(const ops_context *context, uint32_t precision, int64_t m,
+                                 int64_t n, int64_t k, hal_type type)
+{
+    enum { BYTES = 16 };
+    const hal_device_info *info = context->info;
+    return ops_gemm_is_gpu(info) &&
+                   ops_gemm_units_multiply(info, &context->tuning->gemm, precision, m, n, k, type)
+               ? BYTES / hal_type_size(type)
+               : 1;
 }

@@ -30,4 +30,9 @@ hal_status ops_gemm_windows(ops_context *context, const ops_gemm_windows_form *f
  * last, or places with windows of one element, 1 apart. */
 bool ops_gemm_windows_fit(const ops_context *context, int64_t m, int64_t n, int64_t k);
 
+/* The elements, lines or steps of k, that matrix units read at once of operands whose lengths are
+ * multiples of them; 1 where other units multiply. */
+uint32_t ops_gemm_windows_access(const ops_context *context, uint32_t precision, int64_t m,
+                                 int64_t n, int64_t k, hal_type type);
+
 #endif

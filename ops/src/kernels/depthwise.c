@@ -302,27 +302,12 @@ static ops_tensor split_channels(const ops_tensor *x, uint32_t axis, int64_t cha
     return split;
 }
 
-/* A view in the space of results [N, C, m, places] that has the strides given, else 0. */
-static ops_tensor spread(const ops_tensor *space, const ops_tensor *of, int64_t image,
-                         int64_t channel, int64_t multiple)
-{
-    ops_tensor view = *space;
-    view.buffer = of->buffer;
-    view.type = of->type;
-    view.offset = of->offset;
-    memset(view.stride, 0, sizeof view.stride);
-    view.stride[0] = image;
-    view.stride[1] = channel;
-    view.stride[2] = multiple;
-    return view;
-}
-
 /* Adds x, and the coordinates that may be beyond it; sets the form and the scalars of both. */
 static void add_x(ops_context *context, ops_index_task *t, const ops_depthwise_options *o,
                   const ops_tensor *x, const ops_tensor *y, depthwise_form *f,
                   int64_t scalars[SCALARS])
 {
-    ops_tensor view = spread(y, x, x->stride[0], x->stride[1], 0);
+    ops_tensor view = ops_index_spread(y, x, 2, x->stride); /* in [N, C, m, places] */
     int64_t first, end;
     ops_span(x, &first, &end);
     t->reach = end - first;
@@ -346,7 +331,7 @@ static void add_coordinates(ops_index_task *t, const ops_depthwise_options *o, c
 {
     for (uint32_t i = 0; i < o->rank; i++) {
         if (tested >> i & 1) {
-            ops_tensor at = spread(y, y, 0, 0, 0);
+            ops_tensor at = ops_index_spread(y, y, 0, NULL);
             at.stride[i + 3] = o->stride[i];
             ops_space_add(&t->space, &at, -o->before[i]);
         }
@@ -407,10 +392,12 @@ static hal_status record_depthwise(ops_context *context, const ops_depthwise_opt
     if (context->tuning->convolution.bakes_steps && f->tested == 0 && steps_fit(o, x, w)) {
         bake_steps(x, w, f);
     }
-    const ops_tensor weights = spread(&y, w, 0, w->stride[0] * many, w->stride[0]);
+    const int64_t of_w[3] = {0, w->stride[0] * many, w->stride[0]};
+    const ops_tensor weights = ops_index_spread(&y, w, 3, of_w);
     ops_index_add_view(context, &t, w, &weights, HAL_ACCESS_READ);
     if (bias) {
-        const ops_tensor sums = spread(&y, bias, 0, bias->stride[0] * many, bias->stride[0]);
+        const int64_t of_bias[3] = {0, bias->stride[0] * many, bias->stride[0]};
+        const ops_tensor sums = ops_index_spread(&y, bias, 3, of_bias);
         ops_index_add_view(context, &t, bias, &sums, HAL_ACCESS_READ);
     }
     add_coordinates(&t, o, &y, f->tested);

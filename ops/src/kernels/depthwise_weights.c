@@ -1,5 +1,5 @@
 /* See depthwise_weights.h. A work-item has a channel and a place of the last axis, which are its
- * neighbours in memory, keeps a sum for each element of the window, and goes through the others. */
+ * neighbours in memory, keeps sums for the window of some results, and goes through the others. */
 #include "depthwise_weights.h"
 
 #include "index_task.h"
@@ -10,7 +10,12 @@
 /* Views; the numbers of the parts follow, and the place along the last axis. */
 enum { VIEW_SUMS, VIEW_X, VIEW_DY, VIEW_IMAGES, VIEW_LINES, VIEW_LAST };
 
-/* Scalars: the number of images, distances of images and elements of the window; of each axis the
+/* Axes of the kernel's space: parts of images and of lines, groups, results of a group that have
+ * work-items of their own, its channels, places along the last axis. */
+enum { PART_IMAGES, PART_LINES, GROUP, RESULTS, CHANNEL, PLACE, SPACE_RANK };
+
+/* Scalars: the number of images, distances of images; of elements of the window and of results in
+ * the sums, and of results in dy; of each axis the
  * length of x, the number of places, the distance of places in x and dy, and of elements of the
  * window in x. */
 enum {
@@ -18,6 +23,8 @@ enum {
     X_IMAGE,
     DY_IMAGE,
     SUM_STEP,
+    SUM_RESULT,
+    DY_RESULT,
     AXIS_SCALARS,
     LENGTH = 0,
     PLACES,
@@ -31,7 +38,8 @@ enum {
 OPS_KEY_STRUCTURES_BEGIN
 typedef struct weights_kernel_form {
     uint32_t rank, images, lines;
-    uint32_t tested; /* a bit for each spatial axis whose coordinates may be beyond x */
+    uint32_t results; /* of a work-item */
+    uint32_t tested;  /* a bit for each spatial axis whose coordinates may be beyond x */
     uint32_t window[OPS_MAX_SPATIAL], stride[OPS_MAX_SPATIAL], dilation[OPS_MAX_SPATIAL];
     uint32_t before[OPS_MAX_SPATIAL];
 } weights_kernel_form;
@@ -121,51 +129,62 @@ static hal_ir_value emit_x(const weights_emitter *e, uint32_t n)
     return hal_ir_load_wide(e->b, e->body->task->slots[VIEW_X], at, 0, 1, inside);
 }
 
+/* Adds the products of dy and the window at a place to the sums, result by result. */
+static void emit_products(const weights_emitter *e, uint32_t volume, const hal_ir_value *sums)
+{
+    hal_ir_builder *b = e->b;
+    const ops_index_task *t = e->body->task;
+    hal_ir_value dy[OPS_DEPTHWISE_SUMS], at = e->dy;
+    for (uint32_t r = 0; r < e->form->results; r++) {
+        at = r == 0 ? at : hal_ir_add(b, at, e->body->scalars[DY_RESULT]);
+        dy[r] = hal_ir_load_wide(b, t->slots[VIEW_DY], at, 0, 1, e->iter->guard);
+    }
+    for (uint32_t n = 0; n < volume; n++) {
+        const hal_ir_value x = emit_x(e, n);
+        for (uint32_t r = 0; r < e->form->results; r++) {
+            const hal_ir_value sum = sums[r * volume + n];
+            hal_ir_set(b, sum, hal_ir_fma(b, x, dy[r], hal_ir_get(b, sum)));
+        }
+    }
+}
+
+static void emit_stores(const weights_emitter *e, uint32_t volume, const hal_ir_value *sums)
+{
+    hal_ir_builder *b = e->b;
+    hal_ir_value first = e->iter->index[VIEW_SUMS];
+    for (uint32_t r = 0; r < e->form->results; r++) {
+        first = r == 0 ? first : hal_ir_add(b, first, e->body->scalars[SUM_RESULT]);
+        hal_ir_value at = first;
+        for (uint32_t n = 0; n < volume; n++) {
+            hal_ir_store_wide(b, e->body->task->slots[VIEW_SUMS], at, 0, e->iter->guard,
+                              hal_ir_get(b, sums[r * volume + n]));
+            at = hal_ir_add(b, at, e->body->scalars[SUM_STEP]);
+        }
+    }
+}
+
 static void emit_weights(hal_ir_builder *b, const ops_element_iter *iter, const void *user)
 {
     const ops_index_body *body = user;
     const ops_index_task *t = body->task;
     weights_emitter e = {.b = b, .iter = iter, .body = body, .form = t->form};
-    hal_ir_value sums[OPS_DEPTHWISE_ELEMENTS];
+    hal_ir_value sums[OPS_DEPTHWISE_SUMS];
     uint32_t volume = 1;
     for (uint32_t i = 0; i < e.form->rank; i++) {
         volume *= e.form->window[i];
     }
-    for (uint32_t n = 0; n < volume; n++) {
+    for (uint32_t n = 0; n < volume * e.form->results; n++) {
         sums[n] = hal_ir_var(b, hal_ir_number(b, t->storage, 0));
     }
     e.x = iter->index[VIEW_X];
     e.dy = iter->index[VIEW_DY];
     emit_inside(&e, e.form->rank - 1, ops_value_cast(b, HAL_TYPE_U32, iter->index[VIEW_LAST]));
     const uint32_t loops = begin_loops(&e);
-    const hal_ir_value dy = hal_ir_load_wide(b, t->slots[VIEW_DY], e.dy, 0, 1, iter->guard);
-    for (uint32_t n = 0; n < volume; n++) {
-        hal_ir_set(b, sums[n], hal_ir_fma(b, emit_x(&e, n), dy, hal_ir_get(b, sums[n])));
-    }
+    emit_products(&e, volume, sums);
     for (uint32_t i = 0; i < loops; i++) {
         hal_ir_end(b);
     }
-    hal_ir_value at = iter->index[VIEW_SUMS];
-    for (uint32_t n = 0; n < volume; n++) {
-        hal_ir_store_wide(b, t->slots[VIEW_SUMS], at, 0, iter->guard, hal_ir_get(b, sums[n]));
-        at = hal_ir_add(b, at, body->scalars[SUM_STEP]);
-    }
-}
-
-/* A view in the space [parts of images, of lines, C, m, places of the last axis], without strides
- * for parts. */
-static ops_tensor spread(const ops_tensor *space, const ops_tensor *of, int64_t channel,
-                         int64_t multiple, int64_t place)
-{
-    ops_tensor view = *space;
-    view.buffer = of->buffer;
-    view.type = of->type;
-    view.offset = of->offset;
-    memset(view.stride, 0, sizeof view.stride);
-    view.stride[2] = channel;
-    view.stride[3] = multiple;
-    view.stride[4] = place;
-    return view;
+    emit_stores(&e, volume, sums);
 }
 
 /* Sets what depends on the axes. */
@@ -193,16 +212,52 @@ static void add_axes(const ops_depthwise_weights_form *form, const ops_tensor *x
     }
 }
 
+/* Results of a work-item: as many of a group as have room for their sums. */
+static int64_t results_together(const ops_depthwise_weights_form *form, int64_t outputs)
+{
+    int64_t volume = 1, results = outputs;
+    for (uint32_t i = 0; i < form->rank; i++) {
+        volume *= form->window[i];
+    }
+    while (results * volume > OPS_DEPTHWISE_SUMS || outputs % results) {
+        results--;
+    }
+    return results;
+}
+
+/* The space of work-items as a view of their first sums. */
+static ops_tensor space_of(const ops_depthwise_weights_form *form, const ops_tensor *sums,
+                           int64_t inputs, int64_t outputs, int64_t results)
+{
+    const int64_t channel = sums->stride[2], result = inputs * channel;
+    const int64_t shape[SPACE_RANK] = {sums->shape[0],    sums->shape[1], form->groups,
+                                       outputs / results, inputs,         sums->shape[4]};
+    const int64_t stride[SPACE_RANK] = {sums->stride[0],  sums->stride[1], result * outputs,
+                                        result * results, channel,         sums->stride[4]};
+    ops_tensor space = *sums;
+    space.rank = SPACE_RANK;
+    memcpy(space.shape, shape, sizeof shape);
+    memcpy(space.stride, stride, sizeof stride);
+    return space;
+}
+
 hal_status ops_depthwise_weights(ops_context *context, const ops_depthwise_weights_form *form,
                                  const ops_tensor *x, const ops_tensor *dy, const ops_tensor *sums)
 {
     static const char *const names[SCALARS] = {
-        "images", "x_image", "dy_image", "sum", "l0", "n0", "x0", "dy0", "s0", "l1",
-        "n1",     "x1",      "dy1",      "s1",  "l2", "n2", "x2", "dy2", "s2"};
-    weights_kernel_form f = {.rank = form->rank, .images = form->images, .lines = form->lines};
+        "images", "x_image", "dy_image", "sum", "sum_result", "dy_result", "l0",
+        "n0",     "x0",      "dy0",      "s0",  "l1",         "n1",        "x1",
+        "dy1",    "s1",      "l2",       "n2",  "x2",         "dy2",       "s2"};
     const uint32_t last = form->rank - 1;
-    const int64_t channels = x->shape[1], multiple = channels > 0 ? dy->shape[1] / channels : 0;
-    int64_t scalars[SCALARS] = {dy->shape[0], x->stride[0], dy->stride[0], sums->stride[3]};
+    const int64_t inputs = x->shape[1] / form->groups, outputs = dy->shape[1] / form->groups;
+    const int64_t results = outputs > 0 ? results_together(form, outputs) : 1;
+    weights_kernel_form f = {.rank = form->rank,
+                             .images = form->images,
+                             .lines = form->lines,
+                             .results = (uint32_t)results};
+    int64_t scalars[SCALARS] = {
+        dy->shape[0], x->stride[0], dy->stride[0], sums->stride[3], sums->stride[2] * inputs,
+        dy->stride[1]};
     ops_index_task t = {.function = "ops_depthwise_weights",
                         .name = "depthwise_weights",
                         .family = OPS_FAMILY_DEPTHWISE_WEIGHTS,
@@ -215,28 +270,33 @@ hal_status ops_depthwise_weights(ops_context *context, const ops_depthwise_weigh
         return HAL_OK;
     }
     memcpy(t.scalar_names, names, sizeof names);
-    ops_tensor space = *sums;
-    space.rank = 5;
-    space.shape[2] = channels;
-    space.shape[3] = multiple;
-    space.stride[2] = sums->stride[2] * multiple;
-    space.stride[3] = sums->stride[2];
+    const ops_tensor space = space_of(form, sums, inputs, outputs, results);
     int64_t first, end, first_dy, end_dy;
     ops_span(x, &first, &end);
     ops_span(dy, &first_dy, &end_dy);
     t.reach = (end - first) + (end_dy - first_dy) +
-              sums->shape[3] * (sums->stride[3] < 0 ? -sums->stride[3] : sums->stride[3]);
-    ops_tensor from = spread(&space, x, x->stride[1], 0, x->stride[last + 2] * form->stride[last]);
-    const ops_tensor given =
-        spread(&space, dy, dy->stride[1] * multiple, dy->stride[1], dy->stride[last + 2]);
+              sums->shape[3] * (sums->stride[3] < 0 ? -sums->stride[3] : sums->stride[3]) +
+              results * inputs * (sums->stride[2] < 0 ? -sums->stride[2] : sums->stride[2]);
+    const int64_t of_x[SPACE_RANK] = {
+        [GROUP] = inputs * x->stride[1],
+        [CHANNEL] = x->stride[1],
+        [PLACE] = x->stride[last + 2] * form->stride[last],
+    };
+    const int64_t of_dy[SPACE_RANK] = {
+        [GROUP] = outputs * dy->stride[1],
+        [RESULTS] = results * dy->stride[1],
+        [PLACE] = dy->stride[last + 2],
+    };
+    ops_tensor from = ops_index_spread(&space, x, SPACE_RANK, of_x);
+    const ops_tensor given = ops_index_spread(&space, dy, SPACE_RANK, of_dy);
     add_axes(form, x, dy, &f, scalars, &t, &from);
     ops_space_begin(&t.space, space.rank, space.shape);
     ops_index_add_view(context, &t, sums, &space, HAL_ACCESS_WRITE);
     ops_index_add_view(context, &t, x, &from, HAL_ACCESS_READ);
     ops_index_add_view(context, &t, dy, &given, HAL_ACCESS_READ);
-    ops_space_add_coordinate(&t.space, 0);
-    ops_space_add_coordinate(&t.space, 1);
-    ops_space_add_coordinate(&t.space, 4);
+    ops_space_add_coordinate(&t.space, PART_IMAGES);
+    ops_space_add_coordinate(&t.space, PART_LINES);
+    ops_space_add_coordinate(&t.space, PLACE);
     ops_block block;
     ops_entry *entry;
     HAL_TRY(ops_index_prepare(context, &t, 1, &block, &entry));

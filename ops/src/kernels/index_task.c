@@ -4,6 +4,8 @@
 #include "tensor/dispatch.h"
 #include "tensor/overlap.h"
 
+#include <string.h>
+
 hal_status ops_check_indices(const ops_context *context, const char *function,
                              const ops_tensor *indices)
 {
@@ -67,6 +69,20 @@ static void emit_task(hal_ir_builder *b, const void *user)
         body.scalars[i] = hal_ir_scalar_value(b, t->scalar_names[i], type);
     }
     ops_elementwise_emit(b, &t->plan, &values, t->slots, t->bindings.types, t->body, &body);
+}
+
+ops_tensor ops_index_spread(const ops_tensor *space, const ops_tensor *of, uint32_t count,
+                            const int64_t *strides)
+{
+    ops_tensor view = *space;
+    view.buffer = of->buffer;
+    view.type = of->type;
+    view.offset = of->offset;
+    memset(view.stride, 0, sizeof view.stride);
+    for (uint32_t i = 0; i < count; i++) {
+        view.stride[i] = strides[i];
+    }
+    return view;
 }
 
 hal_status ops_index_prepare(ops_context *context, ops_index_task *t, uint32_t widest,

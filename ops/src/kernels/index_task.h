@@ -54,6 +54,11 @@ void ops_index_add(const ops_context *context, ops_index_task *t, const ops_tens
 void ops_index_add_view(const ops_context *context, ops_index_task *t, const ops_tensor *tensor,
                         const ops_tensor *view, uint32_t access);
 
+/* A view in a space that steps through `of` by `strides` along the first `count` axes, and not at
+ * all along the others. */
+ops_tensor ops_index_spread(const ops_tensor *space, const ops_tensor *of, uint32_t count,
+                            const int64_t *strides);
+
 /* Plans the kernel with at most `widest` neighbours for a work-item, finds it, and starts the block
  * of scalars with those of the layout. */
 hal_status ops_index_prepare(ops_context *context, ops_index_task *t, uint32_t widest,

@@ -6,7 +6,8 @@
  * 8192, three layouts): half of the estimates are within 8 %, nine of ten within 25 %. half_staged,
  * the factor 2 of F64 and the rates of tiles for halves are not of that fit but estimated;
  * units_narrow, units_single and the rates of narrow accesses to halves are scaled to 100 times of
- * random products (docs/benchmarks, 2026-11-28-regret; `hal-bench gemm --regret`). */
+ * random products (docs/benchmarks, 2026-11-28-regret; `hal-bench gemm --regret`). Those of tiles of
+ * 32 rows are set to a little more than those of 64 x 64, which multiplies as much. */
 
 /* clang-format off */
 #define STAGED(m, n, k, tm, tn, sm, sn, lm, ln, ring, split, groups, ...)                        \
@@ -43,6 +44,7 @@ static const ops_gemm_tile units_half[] = {
     MATRIX_UNITS(128, 128, 64, 8, 16, 3,     2,     2, 13.1,  8, 2700,  6700),
     MATRIX_UNITS(128,  64, 64, 8,  8, 3,     2,     2, 10.2,  6, 1500,  3800),
     MATRIX_UNITS( 64,  64, 64, 4,  8, 4,     2,     2,  2.1, 10, 1200,  2900),
+    MATRIX_UNITS( 32, 128, 64, 4,  8, 4,     2,     2,  2.4, 11, 1200,  2900),
 };
 static const ops_gemm_tile units_f32[] = {
     MATRIX_UNITS(128, 256, 32, 8, 16, 3,     1,     1, 28.4, 28, 1600, 3100),
@@ -69,6 +71,7 @@ static const ops_gemm_tile narrow_units_half[] = {
     MATRIX_UNITS(128, 128, 64, 8,  8, 2,     1,     1, 11.3, 11.5, 2400, 5500),
     MATRIX_UNITS(128,  64, 64, 8,  8, 2,     2,     2,  7.0,  7.2, 1450, 3250),
     MATRIX_UNITS( 64,  64, 64, 4,  8, 2,     2,     2,  3.7,  3.6,  780, 1800),
+    MATRIX_UNITS( 32, 128, 64, 4,  8, 2,     2,     2,  4.2,  4.1,  780, 1800),
 };
 
 /* Without asynchronous copies a tile passes through registers and two stages, in 48 KiB. Rates are
@@ -77,6 +80,7 @@ static const ops_gemm_tile register_units_half[] = {
     MATRIX_UNITS(128, 128, 32, 8, 16, 2,     1,     1, 16.6, 17, 3000, 6000),
     MATRIX_UNITS(128,  64, 32, 8, 16, 2,     2,     2,  8.3, 12, 1600, 3200),
     MATRIX_UNITS( 64,  64, 32, 8,  8, 2,     2,     2,  4.2, 10, 1300, 2500),
+    MATRIX_UNITS( 32, 128, 32, 4,  8, 2,     2,     2,  4.8, 11, 1300, 2500),
 };
 static const ops_gemm_tile register_units_f32[] = {
     MATRIX_UNITS(128, 128, 16, 8, 16, 2,     1,     1, 35.0, 35, 3000, 6000),

@@ -262,15 +262,21 @@ static void steps_may_be_far_longer_than_windows(void **state)
     ok(ops_scope_end(test_context));
 }
 
-/* A convolution with one channel per group and two results, whose gradient is summed in parts. */
-enum { IMAGES = 5, ROWS = 9, COLUMNS = 11, DOWN = 5, ACROSS = 11, RESULTS = 2, WINDOW = 6 };
+/* Convolutions with few results per group, whose gradients are summed in parts. */
+enum { IMAGES = 5, ROWS = 9, COLUMNS = 11, DOWN = 5, ACROSS = 11, WINDOW = 6 };
 
-/* The gradient of element k of the window of a result, in double precision; x and dy have their
- * channels second, or last. */
-static double weight_gradient(const float *x, const float *dy, int64_t groups, bool last, int64_t o,
-                              int64_t k)
+typedef struct few_results {
+    int64_t groups, inputs, outputs;
+} few_results;
+
+/* The gradient of element k of the window of channel c of result o, in double precision; x and dy
+ * have their channels second, or last. */
+static double weight_gradient(const few_results *f, const float *x, const float *dy, bool last,
+                              int64_t o, int64_t c, int64_t k)
 {
+    const int64_t outputs = f->groups * f->outputs, inputs = f->groups * f->inputs;
     double sum = 0;
+    c += o / f->outputs * f->inputs;
     for (int64_t at = 0; at < IMAGES * DOWN * ACROSS; at++) {
         const int64_t n = at / (DOWN * ACROSS), place = at % (DOWN * ACROSS);
         const int64_t row = place / ACROSS * 2 + k / 2 - 1;
@@ -278,10 +284,9 @@ static double weight_gradient(const float *x, const float *dy, int64_t groups, b
         if (row < 0 || row >= ROWS || column < 0 || column >= COLUMNS) {
             continue;
         }
-        const int64_t c = o / RESULTS, outputs = groups * RESULTS;
         const int64_t cell = row * COLUMNS + column;
-        sum += (double)x[last ? (n * ROWS * COLUMNS + cell) * groups + c
-                              : (n * groups + c) * ROWS * COLUMNS + cell] *
+        sum += (double)x[last ? (n * ROWS * COLUMNS + cell) * inputs + c
+                              : (n * inputs + c) * ROWS * COLUMNS + cell] *
                (double)dy[last ? at * outputs + o : (n * outputs + o) * DOWN * ACROSS + place];
     }
     return sum;
@@ -290,27 +295,29 @@ static double weight_gradient(const float *x, const float *dy, int64_t groups, b
 /* Few channels have parts of lines, more some of images, many one part for all, and the last part
  * may be shorter: sums are right, and of two kernels where channels are second, else three, on
  * devices that have the kernel. */
-static void depthwise_weights_are_sums(void **state)
+static void weights_of_few_results_are_sums(void **state)
 {
-    enum { MOST = 256 };
-    static float x[IMAGES * MOST * ROWS * COLUMNS], dy[IMAGES * MOST * RESULTS * DOWN * ACROSS];
-    float found[MOST * RESULTS * WINDOW];
-    static const int64_t groups[3] = {3, 12, MOST};
-    for (uint32_t i = 0; i < 6; i++) {
-        const int64_t g = groups[i / 2], o = g * RESULTS;
+    enum { MOST = 512 };
+    static float x[IMAGES * MOST * ROWS * COLUMNS], dy[IMAGES * MOST * DOWN * ACROSS];
+    static float found[MOST * WINDOW];
+    static const few_results forms[] = {{3, 1, 2},  {12, 1, 2}, {256, 1, 2}, {2, 3, 6},
+                                        {1, 20, 1}, {4, 5, 8},  {16, 4, 4}};
+    for (uint32_t i = 0; i < 2 * sizeof forms / sizeof *forms; i++) {
+        const few_results *f = &forms[i / 2];
+        const int64_t c = f->groups * f->inputs, o = f->groups * f->outputs;
         const uint32_t last = i % 2;
         const ops_convolution_options options = {.size = sizeof options,
                                                  .channels_last = last,
-                                                 .groups = g,
+                                                 .groups = f->groups,
                                                  .stride = {2, 1},
                                                  .dilation = {1, 2},
                                                  .before = {1, 1},
                                                  .after = {1, 1}};
-        const int64_t x_last[4] = {IMAGES, ROWS, COLUMNS, g}, y_last[4] = {IMAGES, DOWN, ACROSS, o};
-        const int64_t second[4] = {IMAGES, g, ROWS, COLUMNS},
+        const int64_t x_last[4] = {IMAGES, ROWS, COLUMNS, c}, y_last[4] = {IMAGES, DOWN, ACROSS, o};
+        const int64_t second[4] = {IMAGES, c, ROWS, COLUMNS},
                       y_second[4] = {IMAGES, o, DOWN, ACROSS};
         ok(ops_scope_begin(test_context));
-        for (int64_t k = 0; k < IMAGES * g * ROWS * COLUMNS; k++) {
+        for (int64_t k = 0; k < IMAGES * c * ROWS * COLUMNS; k++) {
             x[k] = (float)(k * 37 % 101) / 50 - 1;
         }
         for (int64_t k = 0; k < IMAGES * o * DOWN * ACROSS; k++) {
@@ -323,12 +330,14 @@ static void depthwise_weights_are_sums(void **state)
         ok(ops_array_evaluate((ops_array *[]){made(image), made(given)}, 2));
         const uint64_t before = statistics_of(test_context).kernels;
         ops_array *dw = ops_array_convolution_weights(&options, image, given, (int64_t[]){3, 2});
-        ok(ops_array_read(made(dw), (uint64_t)(o * WINDOW) * sizeof *found, found));
+        ok(ops_array_read(made(dw), (uint64_t)(o * f->inputs * WINDOW) * sizeof *found, found));
         if (test_context->tuning->convolution.pools_at_once) {
             assert_in_range(statistics_of(test_context).kernels - before, 2, 2 + last);
         }
-        for (int64_t k = 0; k < o * WINDOW; k++) {
-            const double sum = weight_gradient(x, dy, g, last, k / WINDOW, k % WINDOW);
+        for (int64_t k = 0; k < o * f->inputs * WINDOW; k++) {
+            const int64_t at = k / WINDOW;
+            const double sum =
+                weight_gradient(f, x, dy, last, at / f->inputs, at % f->inputs, k % WINDOW);
             assert_true(fabs(found[k] - sum) < 1e-3);
         }
         ok(ops_scope_end(test_context));
@@ -346,6 +355,6 @@ int main(void)
                                        cmocka_unit_test(wrong_calls_are_refused),
                                        cmocka_unit_test(views_are_right),
                                        cmocka_unit_test(depthwise_with_activation),
-                                       cmocka_unit_test(depthwise_weights_are_sums)};
+                                       cmocka_unit_test(weights_of_few_results_are_sums)};
     return RUN_ON_ALL(tests);
 }

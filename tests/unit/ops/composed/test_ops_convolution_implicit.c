@@ -44,6 +44,22 @@ static void phases_agree(void **state)
     }
 }
 
+/* Gradients of few results per group, some of which share a work-item. */
+static void few_results_agree(void **state)
+{
+    static const hal_type types[] = {HAL_TYPE_F32, HAL_TYPE_BF16, HAL_TYPE_F64, HAL_TYPE_F16};
+    state_of_numbers = 11;
+    for (int i = 0; i < 24; i++) {
+        trial t;
+        draw(&t, false);
+        t.type = types[i % 4];
+        t.outputs = 1 + i % 8;
+        t.window[0] += t.rank == 1;
+        t.length[0] += i % 3 * 8 + 1;
+        check_way(&t, WEIGHTS, OPS_CONVOLUTION_AUTO);
+    }
+}
+
 /* In parts of k, whose sums are added. */
 static void parts_agree(void **state)
 {
@@ -210,12 +226,10 @@ static void narrow_pieces_are_not_copied(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(small_ones_agree),
-                                       cmocka_unit_test(phases_agree),
-                                       cmocka_unit_test(kernels_agree),
-                                       cmocka_unit_test(parts_agree),
-                                       cmocka_unit_test(kernels_are_counted),
-                                       cmocka_unit_test(large_ones_are_chosen),
-                                       cmocka_unit_test(narrow_pieces_are_not_copied)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_ones_agree),      cmocka_unit_test(phases_agree),
+        cmocka_unit_test(kernels_agree),         cmocka_unit_test(few_results_agree),
+        cmocka_unit_test(parts_agree),           cmocka_unit_test(kernels_are_counted),
+        cmocka_unit_test(large_ones_are_chosen), cmocka_unit_test(narrow_pieces_are_not_copied)};
     return RUN_ON_ALL(tests);
 }

@@ -1,5 +1,6 @@
 /* Convolutions whose product reads the windows in the image, on the matrix units of the mock
  * plugin's interpreter. */
+#include "composed/convolution_implicit.h"
 #include "mock_fixture.h"
 #include "ops/composed/convolution_trial.h"
 
@@ -68,9 +69,37 @@ static void units_agree(void **state)
     }
 }
 
+/* Images get zeros to whole accesses, but for groups, and few channels that these would exceed more
+ * than twice. */
+static void odd_channels_have_whole_accesses(void **state)
+{
+    static const int64_t channels[][2] = {{41, 48}, {167, 168}, {64, 64}, {4, 8}, {3, 3}};
+    ops_convolution_form f = {.rank = 1,
+                              .images = 8,
+                              .precision = HAL_GEMM_ACCURATE,
+                              .outputs = 24,
+                              .window = {11},
+                              .places = {64},
+                              .length = {74},
+                              .stride = {1},
+                              .dilation = {1}};
+    for (int i = 0; i < 10; i++) {
+        const int64_t c = channels[i / 2][0];
+        f.groups = 1 + i % 2;
+        f.inputs = c;
+        ok(ops_scope_begin(test_context));
+        const int64_t shape[3] = {8, f.groups * c, 74};
+        ops_array *x = made(ops_array_full(test_context, HAL_TYPE_BF16, 3, shape, 1));
+        assert_int_equal(ops_convolution_implicit_channels(&f, x),
+                         f.groups > 1 ? f.groups * c : channels[i / 2][1]);
+        ok(ops_scope_end(test_context));
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest units[] = {cmocka_unit_test(units_agree)};
+    const struct CMUnitTest units[] = {cmocka_unit_test(units_agree),
+                                       cmocka_unit_test(odd_channels_have_whole_accesses)};
     return cmocka_run_group_tests_name("copies", units, open_copies, close_context) +
            cmocka_run_group_tests_name("registers", units, open_registers, close_context);
 }

@@ -305,6 +305,31 @@ static void stages_fit_the_memory(void **state)
     assert_int_equal(c.tiles.stages, 3);
 }
 
+/* Halves of few rows, such as gradients by the weights of few channels, have matrix units too, with
+ * copies, without, and with narrow accesses. */
+static void few_rows_have_units(void **state)
+{
+    hal_device_info info = large_device();
+    info.matrix_types = HAL_TYPE_BIT(HAL_TYPE_BF16);
+    ops_gemm_shape shape = {.tuning = &ops_tuning_gpu.gemm,
+                            .n = 288,
+                            .k = 65536,
+                            .batch = 1,
+                            .precision = HAL_GEMM_ACCURATE,
+                            .type = HAL_TYPE_BF16,
+                            .a_width = 8,
+                            .b_width = 8,
+                            .is_staged = 1};
+    for (int i = 0; i < 6; i++) {
+        ops_gemm_candidate c;
+        shape.m = i % 2 ? 32 : 24;
+        shape.access = i < 4 ? 16 : 2;
+        info.shared_bytes = i / 2 % 2 ? 48 << 10 : 227 << 10;
+        assert_true(ops_gemm_find_candidate(&info, &shape, 1, 1, &c) > 0);
+        assert_true(c.tiles.matrix && c.tiles.block_m == 32);
+    }
+}
+
 /* Parts that no binding holds, and grids that are too small for their blocks. */
 static void limits_of_the_device(void **state)
 {
@@ -394,7 +419,7 @@ int main(void)
         cmocka_unit_test(few_elements_and_long_k),  cmocka_unit_test(others_are_whole),
         cmocka_unit_test(processors_split_nothing), cmocka_unit_test(every_shape_has_one),
         cmocka_unit_test(limits_of_the_device),     cmocka_unit_test(reduction_fits),
-        cmocka_unit_test(stages_fit_the_memory)};
+        cmocka_unit_test(stages_fit_the_memory),    cmocka_unit_test(few_rows_have_units)};
     return cmocka_run_group_tests_name("choices", choices, NULL, NULL) +
            cmocka_run_group_tests_name("split", tests, open_split_context, close_context) +
            cmocka_run_group_tests_name("split, wide", wide, open_split_wide_context, close_context);
