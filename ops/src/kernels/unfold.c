@@ -19,14 +19,18 @@ static void emit_unfold(hal_ir_builder *b, const ops_element_iter *iter, const v
         const hal_ir_value at = iter->index[VIEW_COUNT + i];
         inside = ops_guard_and(b, inside, hal_ir_lt(b, at, body->scalars[i]));
     }
-    const hal_ir_value guard = ops_guard_and(b, iter->guard, inside);
-    hal_ir_value x = hal_ir_load_wide(b, t->slots[VIEW_X], iter->index[VIEW_X], 0, 1, guard);
+    ops_element_iter source = *iter;
+    hal_ir_value elements[OPS_MAX_ELEMENTS];
+    source.guard = ops_guard_and(b, iter->guard, inside);
+    ops_element_load(b, &source, VIEW_X, t->slots[VIEW_X], elements);
     if (inside != HAL_IR_NONE) {
         const hal_ir_value outside = hal_ir_load_wide(b, t->slots[VIEW_OUTSIDE],
                                                       iter->index[VIEW_OUTSIDE], 0, 1, iter->guard);
-        x = hal_ir_select(b, inside, x, outside);
+        for (uint32_t i = 0; i < iter->width; i++) {
+            elements[i] = hal_ir_select(b, inside, elements[i], outside);
+        }
     }
-    hal_ir_store_wide(b, t->slots[VIEW_Y], iter->index[VIEW_Y], 0, iter->guard, x);
+    ops_element_store(b, iter, VIEW_Y, t->slots[VIEW_Y], elements);
 }
 
 /* The range of coordinates of y along an axis of x. False for more than 62 bits. */
@@ -114,6 +118,22 @@ static ops_tensor view_of(const ops_unfold_places *places, const ops_tensor *x, 
     return view;
 }
 
+/* Neighbours of a work-item, with the same coordinates along the `tested` axes of x: channels, if
+ * these are last. A space of one dimension, whose kernel has a tail, gets none. */
+static uint32_t widest_of(const ops_unfold_places *places, const ops_tensor *x, const ops_tensor *y,
+                          uint32_t tested)
+{
+    uint32_t widest = 1;
+    for (uint32_t d = 0; d < y->rank; d++) {
+        const uint32_t axis = places->axis[d];
+        if (y->shape[d] > 1 && y->stride[d] == 1 && places->step[d] == 1 && x->stride[axis] == 1 &&
+            !(tested >> axis & 1) && ops_tensor_get_element_count(y) > y->shape[d]) {
+            widest = OPS_MAX_WIDTH;
+        }
+    }
+    return widest;
+}
+
 /* Adds the coordinate along an axis of x to the views. */
 static void add_coordinate(ops_index_task *t, const ops_unfold_places *places, const ops_tensor *y,
                            uint32_t axis)
@@ -130,7 +150,8 @@ hal_status ops_unfold(ops_context *context, const ops_unfold_places *places, con
 {
     static const char *const names[] = {"l0", "l1", "l2",  "l3",  "l4",  "l5",  "l6",  "l7",
                                         "l8", "l9", "l10", "l11", "l12", "l13", "l14", "l15"};
-    int64_t tested[OPS_MAX_RANK];
+    int64_t lengths[OPS_MAX_RANK];
+    uint32_t tested = 0; /* a bit for each axis of x */
     HAL_TRY(check_unfold(context, places, x, outside, y));
     if (ops_tensor_get_element_count(y) == 0) {
         return HAL_OK;
@@ -158,15 +179,16 @@ hal_status ops_unfold(ops_context *context, const ops_unfold_places *places, con
         if (least < 0 || most >= x->shape[a]) {
             add_coordinate(&t, places, &to, a);
             t.scalar_names[t.variant] = names[t.variant];
-            tested[t.variant++] = x->shape[a];
+            lengths[t.variant++] = x->shape[a];
+            tested |= 1u << a;
             t.reach = most > t.reach ? most : -least > t.reach ? -least : t.reach;
         }
     }
     ops_block block;
     ops_entry *entry;
-    HAL_TRY(ops_index_prepare(context, &t, 1, &block, &entry));
+    HAL_TRY(ops_index_prepare(context, &t, widest_of(places, x, y, tested), &block, &entry));
     for (uint32_t i = 0; i < t.variant; i++) {
-        ops_put_index(&block, t.plan.layout.index64, tested[i]);
+        ops_put_index(&block, t.plan.layout.index64, lengths[i]);
     }
     return ops_dispatch(context, entry, t.plan.grid, &t.bindings, &block);
 }

@@ -6,8 +6,8 @@
  * 8192, three layouts): half of the estimates are within 8 %, nine of ten within 25 %. half_staged,
  * the factor 2 of F64 and the rates of tiles for halves are not of that fit but estimated;
  * units_narrow, units_single and the rates of narrow accesses to halves are scaled to 100 times of
- * random products (docs/benchmarks, 2026-11-28-regret; `hal-bench gemm --regret`). Those of tiles of
- * 32 rows are set to a little more than those of 64 x 64, which multiplies as much. */
+ * random products (docs/benchmarks, 2026-11-28-regret; `hal-bench gemm --regret`). Those of units'
+ * tiles of 32 rows are set to a little more than those of 64 x 64, which multiplies as much. */
 
 /* clang-format off */
 #define STAGED(m, n, k, tm, tn, sm, sn, lm, ln, ring, split, groups, ...)                        \
