@@ -14,7 +14,8 @@ hal_status ops_pool_windows(ops_context *context, const ops_pool_form *form, con
 
 /* dx [N, C, lengths] = for each element the sum over the windows that it is in, in their order, of
  * dy [N, C, places] over what the average was divided by, or with OPS_POOL_PLACES of those whose
- * maximum is at `places`, which is null otherwise. F32 for narrow floats, rounded once. */
+ * maximum is at `places`, which is null otherwise. Sums are divided by what all windows count along
+ * an axis, dy by what differs. F32 for narrow floats, rounded once. */
 hal_status ops_pool_gradient(ops_context *context, const ops_pool_form *form, const ops_tensor *dy,
                              const ops_tensor *places, const ops_tensor *dx);
 

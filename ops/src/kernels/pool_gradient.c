@@ -35,25 +35,38 @@ static void narrow_places(const ops_pool_emitter *e, hal_ir_value *places)
     }
 }
 
-/* The elements that the average of a window counts, in the type of sums. */
-static hal_ir_value emit_divisor(const ops_pool_emitter *e, uint32_t line, uint32_t source,
+/* The elements that the average of a window counts along axes of which windows count different
+ * numbers, in the type of sums; HAL_IR_NONE: there are no such axes. */
+static hal_ir_value emit_counted(const ops_pool_emitter *e, uint32_t line, uint32_t source,
                                  hal_type type)
 {
-    double known = 1;
     hal_ir_value counted = HAL_IR_NONE;
     for (uint32_t i = e->tile->rank; i-- > 0;) {
         const ops_pool_axis *a = &e->tile->axis[i];
         const uint32_t s = i == ops_pool_last(e) ? source : line % a->sources;
         line /= i == ops_pool_last(e) ? 1 : a->sources;
-        if (!a->is_counted) {
-            known *= (double)a->window;
-            continue;
+        if (a->is_counted) {
+            const hal_ir_value count = ops_pool_count(e, i, e->number[i][s], type);
+            counted = counted == HAL_IR_NONE ? count : hal_ir_mul(e->b, counted, count);
         }
-        const hal_ir_value count = ops_pool_count(e, i, e->number[i][s], type);
-        counted = counted == HAL_IR_NONE ? count : hal_ir_mul(e->b, counted, count);
     }
-    const hal_ir_value volume = hal_ir_number(e->b, type, known);
-    return counted == HAL_IR_NONE ? volume : hal_ir_mul(e->b, counted, volume);
+    return counted;
+}
+
+/* Divides sums by what averages count along the other axes. */
+static void divide_sums(const ops_pool_emitter *e, hal_ir_value sums[][OPS_MAX_WIDTH])
+{
+    double known = 1;
+    for (uint32_t i = 0; i < e->tile->rank; i++) {
+        known *= e->tile->axis[i].is_counted ? 1 : (double)e->tile->axis[i].window;
+    }
+    const hal_type type = hal_ir_type_of(e->b, sums[0][0]);
+    for (uint32_t r = 0; r < e->results && known > 1; r++) {
+        for (uint32_t i = 0; i < e->iter->width; i++) {
+            sums[r][i] =
+                ops_binary_value(e->b, OPS_DIV, sums[r][i], hal_ir_number(e->b, type, known));
+        }
+    }
 }
 
 /* Adds what one window gives to the sums of the elements that it has. */
@@ -62,16 +75,14 @@ static void add_window(const ops_pool_emitter *e, uint32_t window, const hal_ir_
                        hal_ir_value sums[][OPS_MAX_WIDTH])
 {
     hal_ir_builder *b = e->b;
-    const hal_ir_value zero = hal_ir_number(b, hal_ir_type_of(b, given[0]), 0);
     for (uint32_t r = 0; r < e->results; r++) {
         if (!ops_pool_has(e->tile, e->tile->rank, r, window)) {
             continue;
         }
         for (uint32_t i = 0; i < e->iter->width; i++) {
-            const hal_ir_value part =
-                places ? hal_ir_select(b, hal_ir_eq(b, places[i], own[r]), given[i], zero)
-                       : given[i];
-            sums[r][i] = hal_ir_add(b, sums[r][i], part);
+            const hal_ir_value sum = hal_ir_add(b, sums[r][i], given[i]);
+            sums[r][i] =
+                places ? hal_ir_select(b, hal_ir_eq(b, places[i], own[r]), sum, sums[r][i]) : sum;
         }
     }
 }
@@ -96,9 +107,9 @@ static void emit_line(const ops_pool_emitter *e, uint32_t line, const hal_ir_val
             ops_pool_load(e, OPS_POOL_PLACES_FROM, OPS_POOL_PLACE_STEP, at, s, guard, places);
             narrow_places(e, places);
         } else {
-            const hal_ir_value divisor = emit_divisor(e, line, s, hal_ir_type_of(b, dy[0]));
-            for (uint32_t i = 0; i < e->iter->width; i++) {
-                dy[i] = ops_binary_value(b, OPS_DIV, dy[i], divisor);
+            const hal_ir_value counted = emit_counted(e, line, s, hal_ir_type_of(b, dy[0]));
+            for (uint32_t i = 0; i < e->iter->width && counted != HAL_IR_NONE; i++) {
+                dy[i] = ops_binary_value(b, OPS_DIV, dy[i], counted);
             }
         }
         add_window(e, line * windows + s, dy, has_places ? places : NULL, own, sums);
@@ -120,6 +131,9 @@ static void emit_gradient(hal_ir_builder *b, const ops_element_iter *iter, const
     }
     for (uint32_t line = 0; line < e.lines; line++) {
         emit_line(&e, line, own, sums);
+    }
+    if (e.tile->divisor != OPS_POOL_PLACES) {
+        divide_sums(&e, sums);
     }
     ops_pool_store(&e, sums);
 }

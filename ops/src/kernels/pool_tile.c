@@ -178,11 +178,22 @@ static hal_ir_value index_along(const ops_pool_emitter *e, uint32_t axis, uint32
     return hal_ir_add(e->b, index, hal_ir_mul(e->b, step, count));
 }
 
+/* Whether sources of a line are loaded at constant distances from its index. */
+static bool line_is_near(const ops_pool_emitter *e)
+{
+    const ops_pool_axis *a = &e->tile->axis[ops_pool_last(e)];
+    return a->is_unit && moves_along(a) && e->iter->width == 1;
+}
+
 hal_ir_value ops_pool_line(const ops_pool_emitter *e, uint32_t view, uint32_t scalar, uint32_t line)
 {
+    hal_ir_builder *b = e->b;
     hal_ir_value index = e->iter->index[view];
     for (uint32_t i = ops_pool_last(e); i-- > 0; line /= e->tile->axis[i].sources) {
         index = index_along(e, i, scalar, line % e->tile->axis[i].sources, index);
+    }
+    if (line_is_near(e) && hal_ir_type_of(b, index) == HAL_TYPE_U32) { /* it may be below 0 */
+        index = hal_ir_cast(b, HAL_TYPE_I64, hal_ir_bitcast(b, HAL_TYPE_I32, index));
     }
     return index;
 }
@@ -200,10 +211,8 @@ void ops_pool_load(const ops_pool_emitter *e, uint32_t view, uint32_t scalar, ha
                    uint32_t source, hal_ir_value guard, hal_ir_value *elements)
 {
     const uint32_t last = ops_pool_last(e), width = e->iter->width;
-    const ops_pool_axis *a = &e->tile->axis[last];
     const uint32_t memory = e->body->task->slots[view];
-    const bool is_near = a->is_unit && moves_along(a) && !a->is_tested && width == 1;
-    if (is_near) {
+    if (line_is_near(e)) {
         elements[0] = hal_ir_load_wide(e->b, memory, line, (int32_t)source, 1, guard);
         return;
     }
