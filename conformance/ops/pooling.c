@@ -242,13 +242,18 @@ void cases_ops_pooling(case_list *list)
         {.length = {1, 1}, .window = {1, 1}, .stride = {1, 1}},
         {.length = {7, 9}, .window = {3, 3}, .stride = {3, 1}, .before = {2, 1}, .after = {2, 1}},
         {.length = {9, 9}, .window = {4, 4}, .stride = {1, 1}, .before = {2, 2}, .after = {1, 1}},
+        /* So many elements that work-items of a GPU compute several results. */
+        {.length = {67, 71}, .window = {5, 5}, .stride = {1, 1}, .before = {2, 2}, .channels = 48},
+        {.length = {129, 98}, .window = {3, 3}, .stride = {2, 2}, .before = {1, 1}, .channels = 48},
     };
     uint32_t turn = 0;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         for (uint32_t k = 0; k < 4; k++, turn++) {
             pool_case tested = forms[i];
             tested.images = 2;
-            tested.channels = turn % 12 == 1 ? 8 : turn % 6 == 1 ? 6 : 3;
+            if (tested.channels == 0) {
+                tested.channels = turn % 12 == 1 ? 8 : turn % 6 == 1 ? 6 : 3;
+            }
             tested.kind = (ops_pool_kind)(k % 2);
             tested.is_gradient = k / 2 == 1;
             tested.type = types[(turn * 3 + k) % (tested.kind == OPS_POOL_MAX ? 5 : 4)];

@@ -366,6 +366,9 @@ static hal_status node_complete_anchor(const char *function, ops_array *node,
     if (operation == OPS_OPERATION_REDUCE) {
         arrays->reductions[arrays->reduction_count++ % OPS_RECENT_REDUCTIONS] = node;
     }
+    if (operation == OPS_OPERATION_POOL) {
+        arrays->pools[arrays->pool_count++ % OPS_RECENT_POOLS] = node;
+    }
     return HAL_OK;
 }
 

@@ -187,7 +187,10 @@ static void plan_set_results(const ops_fusion_plan *plan, ops_arrays *arrays,
     if (plan->anchor) {
         plan->anchor->was_computed = 1;
     }
-    arrays->statistics.evaluated += ops_fusion_plan_operation_count(plan);
+    if (plan->twin) {
+        plan->twin->was_computed = 1;
+    }
+    arrays->statistics.evaluated += ops_fusion_plan_operation_count(plan) + (plan->twin != NULL);
     arrays->statistics.kernels++;
     const uint32_t stored = ops_fusion_plan_stored_count(plan);
     if (plan->writes) {
@@ -216,9 +219,8 @@ static hal_status plan_record(const ops_fusion_plan *plan, ops_arrays *arrays,
     ops_plan_recorder *recorder = plan->context->recorder;
     ops_plan_recorder_begin(recorder, buffers, count);
     if (may_defer) {
-        ops_compile_policy_begin_refusing(policy, decision == OPS_DEFER_REQUESTED
-                                                      ? OPS_MISSING_REQUESTED
-                                                      : OPS_MISSING_REFUSED);
+        ops_compile_policy_begin_refusing(
+            policy, decision == OPS_DEFER_REQUESTED ? OPS_MISSING_REQUESTED : OPS_MISSING_REFUSED);
     }
     memcpy(policy->plan, hash, sizeof policy->plan);
     const hal_status status = ops_fusion_record(plan, buffers + plan->input_count);

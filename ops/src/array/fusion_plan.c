@@ -4,6 +4,7 @@
 #include "donation.h"
 
 #include "kernels/fold.h"
+#include "kernels/pool_form.h"
 #include "tensor/loop_limit.h"
 
 #include <string.h>
@@ -484,6 +485,35 @@ static ops_array *first_of(const ops_array *root, ops_array *x)
     return x;
 }
 
+/* Whether two deferred nodes are the maxima of the same windows and their places. */
+static bool pools_are_twins(const ops_array *node, const ops_array *other)
+{
+    if (!other || other->state != OPS_NODE_DEFERRED || other->operation != OPS_OPERATION_POOL ||
+        other->operands[0] != node->operands[0] || other->function != node->function ||
+        other->recording != node->recording || ops_node_is_placed(other) ||
+        !ops_node_has_shape_of(node, other) || !ops_node_has_order_of(node, other)) {
+        return false;
+    }
+    ops_pool_form own = *(const ops_pool_form *)node->form;
+    ops_pool_form given = *(const ops_pool_form *)other->form;
+    const bool have_both = own.divisor + given.divisor == OPS_POOL_MAXIMA + OPS_POOL_PLACES &&
+                           (own.divisor == OPS_POOL_MAXIMA || given.divisor == OPS_POOL_MAXIMA);
+    own.divisor = given.divisor;
+    return have_both && memcmp(&own, &given, sizeof own) == 0;
+}
+
+/* The pooling that the kernel of the anchor, a pooling, computes as well; null if there is none. */
+static ops_array *plan_find_twin(const ops_fusion_plan *plan)
+{
+    const ops_array *anchor = plan->anchor;
+    ops_array *const *pools = anchor->owner->pools;
+    ops_array *found = NULL;
+    for (uint32_t i = 0; plan->fuse && !ops_node_is_placed(anchor) && i < OPS_RECENT_POOLS; i++) {
+        found = pools_are_twins(anchor, pools[i]) ? pools[i] : found;
+    }
+    return found;
+}
+
 static ops_array *plan_make(ops_fusion_plan *plan, ops_array *root, bool fuse,
                             ops_matmul_sums *sums)
 {
@@ -491,7 +521,7 @@ static ops_array *plan_make(ops_fusion_plan *plan, ops_array *root, bool fuse,
     plan->fuse = fuse;
     plan->roots[0] = root;
     plan->root_count = 1;
-    plan->anchor = NULL;
+    plan->anchor = plan->twin = NULL;
     plan->rows = NULL;
     plan->has_prologue = plan->has_epilogue = 0;
     plan->reads = sums;
@@ -516,6 +546,7 @@ static ops_array *plan_make(ops_fusion_plan *plan, ops_array *root, bool fuse,
             return first;
         }
         plan->anchor = root;
+        plan->twin = root->operation == OPS_OPERATION_POOL ? plan_find_twin(plan) : NULL;
     }
     return plan->anchor ? plan_prologue(plan) : NULL;
 }
@@ -593,6 +624,9 @@ void ops_fusion_plan_list_operands(ops_fusion_plan *plan)
     plan->epilogue_first = plan->input_count;
     if (!plan->has_epilogue) {
         plan->outputs[plan->output_count++] = plan->anchor;
+        if (plan->twin) {
+            plan->outputs[plan->output_count++] = plan->twin;
+        }
         return;
     }
     if (anchor) {
@@ -633,9 +667,12 @@ void ops_fusion_plan_append_key(const ops_fusion_plan *plan, ops_cache_key *key)
     if (anchor) {
         const ops_gemm_prepared *prepared =
             anchor->operation == OPS_OPERATION_MATMUL ? ops_matmul_prepared(anchor) : NULL;
-        const uint8_t operation[5] = {anchor->operation, anchor->function, anchor->axis,
+        const uint8_t operation[6] = {anchor->operation,
+                                      anchor->function,
+                                      anchor->axis,
                                       anchor->view.type,
-                                      (uint8_t)ops_gemm_prepared_get_levels(prepared)};
+                                      (uint8_t)ops_gemm_prepared_get_levels(prepared),
+                                      (uint8_t)(plan->twin != NULL)};
         ops_cache_key_append(key, operation, sizeof operation);
         if (anchor->operation == OPS_OPERATION_ATTENTION) {
             ops_cache_key_append(key, &anchor->scale, sizeof anchor->scale);

@@ -21,6 +21,7 @@ typedef struct ops_fusion_plan {
     ops_context *context;
     bool fuse;         /* 0: operations are not fused */
     ops_array *anchor; /* null: elementwise nodes alone */
+    ops_array *twin;   /* a second result of the anchor's kernel; null: there is none */
     ops_array *roots[OPS_MAX_OUTPUTS];
     uint32_t root_count;   /* above 1 only without an anchor; of rows: further reductions of them */
     const ops_array *rows; /* a reduction whose rows `epilogue` is; null: elementwise nodes */

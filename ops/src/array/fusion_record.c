@@ -312,16 +312,25 @@ static hal_status record_direct(const ops_fusion_plan *plan, const ops_tensor *y
                       &second);
 }
 
-static hal_status record_pool(const ops_fusion_plan *plan, const ops_tensor *y)
+static hal_status record_pool(const ops_fusion_plan *plan, hal_buffer *const *buffers)
 {
     const ops_pool_form *form = plan->anchor->form;
-    const ops_tensor *x = &plan->inputs[0]->view;
-    ops_tensor second;
-    HAL_TRY(channels_second(plan, form->rank, y, &second));
-    return plan->anchor->operation == OPS_OPERATION_POOL
-               ? ops_pool_windows(plan->context, form, x, &second)
-               : ops_pool_gradient(plan->context, form, x,
-                                   plan->input_count > 1 ? &plan->inputs[1]->view : NULL, &second);
+    const ops_tensor *x = &plan->inputs[0]->view, y = plan_output(plan, 0, buffers);
+    ops_tensor results[2];
+    HAL_TRY(channels_second(plan, form->rank, &y, &results[0]));
+    if (plan->anchor->operation == OPS_OPERATION_POOL_GRADIENT) {
+        const ops_tensor *places = plan->input_count > 1 ? &plan->inputs[1]->view : NULL;
+        return ops_pool_gradient(plan->context, form, x, places, &results[0]);
+    }
+    if (!plan->twin) {
+        const bool has_places = form->divisor == OPS_POOL_PLACES;
+        return ops_pool_windows(plan->context, form, x, has_places ? NULL : &results[0],
+                                has_places ? &results[0] : NULL);
+    }
+    const ops_tensor twin = plan_output(plan, 1, buffers);
+    HAL_TRY(channels_second(plan, form->rank, &twin, &results[1]));
+    const bool is_places = form->divisor == OPS_POOL_PLACES;
+    return ops_pool_windows(plan->context, form, x, &results[is_places], &results[!is_places]);
 }
 
 static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expression *prologue,
@@ -362,7 +371,7 @@ static hal_status record_anchor(const ops_fusion_plan *plan, const ops_expressio
         return record_direct(plan, y);
     case OPS_OPERATION_POOL:
     case OPS_OPERATION_POOL_GRADIENT:
-        return record_pool(plan, y);
+        return record_pool(plan, buffers);
     case OPS_OPERATION_RESIZE:
         return ops_resize(plan->context, anchor->form, x, y);
     case OPS_OPERATION_ATTENTION:

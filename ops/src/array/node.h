@@ -203,6 +203,9 @@ typedef struct ops_memory_holder {
 /* Deferred reductions that may be computed by the kernel of another one, see fusion_plan.h. */
 #define OPS_RECENT_REDUCTIONS 16u
 
+/* Deferred poolings: maxima and their places are results of one kernel, see fusion_plan.h. */
+#define OPS_RECENT_POOLS 16u
+
 /* Anchors, and elementwise nodes of one, that wait although they hold memory, see deferred.c. */
 #define OPS_WAITING_ANCHORS 16u
 
@@ -230,6 +233,8 @@ struct ops_arrays {
      * any node by now. */
     ops_array *reductions[OPS_RECENT_REDUCTIONS];
     uint32_t reduction_count;                /* so far */
+    ops_array *pools[OPS_RECENT_POOLS];      /* of poolings, a ring of the same kind */
+    uint32_t pool_count;                     /* so far */
     ops_array *waiting[OPS_WAITING_ANCHORS]; /* a ring as well */
     uint32_t waiting_count;                  /* so far */
     uint32_t call_count;                     /* deferred nodes so far */

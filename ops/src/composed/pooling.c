@@ -289,7 +289,6 @@ static ops_array *pool_at_once(const pool_form *p, ops_array *x, ops_array **pla
     ops_array *y = defer_pool(p, OPS_OPERATION_POOL, &form, type, p->f.places, &x, 1);
     if (y && places) {
         form.divisor = OPS_POOL_PLACES;
-        form.least = 0;
         *places = defer_pool(p, OPS_OPERATION_POOL, &form, HAL_TYPE_I64, p->f.places, &x, 1);
     }
     return y && places && !*places ? NULL : y;

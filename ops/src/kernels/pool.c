@@ -194,27 +194,38 @@ static hal_ir_value missing_place(const ops_pool_emitter *e, uint32_t result)
     return place;
 }
 
-/* The results of a work-item in the type of y. */
-static void emit_results(const ops_pool_emitter *e, const pool_results *results,
-                         hal_ir_value values[][OPS_MAX_WIDTH])
+/* The maxima or averages of a work-item. */
+static void emit_values(const ops_pool_emitter *e, const pool_results *results,
+                        hal_ir_value values[][OPS_MAX_WIDTH])
 {
     hal_ir_builder *b = e->b;
-    const ops_pool_tile *f = e->tile;
-    const bool has_places = f->divisor == OPS_POOL_PLACES;
     const hal_type type = hal_ir_type_of(b, results[0].value[0]);
+    const hal_ir_value least = hal_ir_number(b, type, e->tile->least);
     for (uint32_t r = 0; r < e->results; r++) {
-        const hal_ir_value divisor = is_maximum(f) ? HAL_IR_NONE : emit_divisor(e, r, type);
-        const hal_ir_value has = is_maximum(f) ? has_elements(e, r) : HAL_IR_NONE;
+        const bool is_max = is_maximum(e->tile);
+        const hal_ir_value divisor = is_max ? HAL_IR_NONE : emit_divisor(e, r, type);
+        const hal_ir_value has = is_max ? has_elements(e, r) : HAL_IR_NONE;
         for (uint32_t i = 0; i < e->iter->width; i++) {
-            hal_ir_value value = has_places ? results[r].place[i] : results[r].value[i];
-            if (has != HAL_IR_NONE) {
-                const hal_ir_value other =
-                    has_places ? missing_place(e, r) : hal_ir_number(b, type, f->least);
-                value = hal_ir_select(b, has, value, other);
-            }
-            values[r][i] = has_places      ? ops_value_cast(b, HAL_TYPE_I64, value)
-                           : is_maximum(f) ? value
-                                           : ops_binary_value(b, OPS_DIV, value, divisor);
+            const hal_ir_value value = results[r].value[i];
+            values[r][i] = !is_max              ? ops_binary_value(b, OPS_DIV, value, divisor)
+                           : has == HAL_IR_NONE ? value
+                                                : hal_ir_select(b, has, value, least);
+        }
+    }
+}
+
+/* The places of a work-item, I64. */
+static void emit_places(const ops_pool_emitter *e, const pool_results *results,
+                        hal_ir_value values[][OPS_MAX_WIDTH])
+{
+    hal_ir_builder *b = e->b;
+    for (uint32_t r = 0; r < e->results; r++) {
+        const hal_ir_value has = has_elements(e, r);
+        const hal_ir_value other = has == HAL_IR_NONE ? HAL_IR_NONE : missing_place(e, r);
+        for (uint32_t i = 0; i < e->iter->width; i++) {
+            hal_ir_value place = results[r].place[i];
+            place = has == HAL_IR_NONE ? place : hal_ir_select(b, has, place, other);
+            values[r][i] = ops_value_cast(b, HAL_TYPE_I64, place);
         }
     }
 }
@@ -230,19 +241,35 @@ static void emit_pool(hal_ir_builder *b, const ops_element_iter *iter, const voi
             emit_line(&e, line, results);
         }
     }
-    emit_results(&e, results, values);
-    ops_pool_store(&e, values);
+    const bool has_places = e.tile->divisor == OPS_POOL_PLACES;
+    if (!has_places || e.tile->has_both) {
+        emit_values(&e, results, values);
+        ops_pool_store(&e, OPS_POOL_TO, values);
+    }
+    if (has_places) {
+        emit_places(&e, results, values);
+        ops_pool_store(&e, e.tile->has_both ? OPS_POOL_PLACES_TO : OPS_POOL_TO, values);
+    }
 }
 
 hal_status ops_pool_windows(ops_context *context, const ops_pool_form *form, const ops_tensor *x,
-                            const ops_tensor *y)
+                            const ops_tensor *y, const ops_tensor *places)
 {
+    if (y && places && !ops_same_strides(y, places)) {
+        HAL_TRY(ops_pool_windows(context, form, x, y, NULL));
+        return ops_pool_windows(context, form, x, NULL, places);
+    }
+    ops_pool_form own = *form;
+    own.divisor = places                             ? OPS_POOL_PLACES
+                  : form->divisor == OPS_POOL_PLACES ? OPS_POOL_MAXIMA
+                                                     : form->divisor;
     const ops_pool_call call = {.function = "ops_pool",
                                 .name = "pool",
                                 .family = OPS_FAMILY_POOL,
                                 .body = emit_pool,
-                                .form = form,
+                                .form = &own,
                                 .from = x,
-                                .to = y};
+                                .to = y ? y : places,
+                                .places_to = y ? places : NULL};
     return ops_pool_record(context, &call);
 }

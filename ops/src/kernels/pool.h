@@ -6,11 +6,12 @@
 
 #include "tensor/context.h"
 
-/* y [N, C, places] = the maximum or average of each window of x [N, C, lengths], of one type, or
- * the place (I64) of the maximum in the spatial axes of x: the first one, or that of the last NaN.
- * Elements are combined in the order of the window, F32 for narrow floats, and rounded once. */
+/* y [N, C, places] = the maximum or average of each window of x [N, C, lengths], of one type, and
+ * `places` (I64) where the maximum is in the spatial axes of x: the first one, or the last NaN.
+ * Null: y or `places` is not computed; `places` are those of maxima. Elements are combined in the
+ * order of the window, F32 for narrow floats, and rounded once. */
 hal_status ops_pool_windows(ops_context *context, const ops_pool_form *form, const ops_tensor *x,
-                            const ops_tensor *y);
+                            const ops_tensor *y, const ops_tensor *places);
 
 /* dx [N, C, lengths] = for each element the sum over the windows that it is in, in their order, of
  * dy [N, C, places] over what the average was divided by, or with OPS_POOL_PLACES of those whose

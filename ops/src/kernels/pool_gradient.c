@@ -135,7 +135,7 @@ static void emit_gradient(hal_ir_builder *b, const ops_element_iter *iter, const
     if (e.tile->divisor != OPS_POOL_PLACES) {
         divide_sums(&e, sums);
     }
-    ops_pool_store(&e, sums);
+    ops_pool_store(&e, OPS_POOL_TO, sums);
 }
 
 int64_t ops_pool_windows_of_element(const ops_pool_form *form)

@@ -255,10 +255,11 @@ hal_ir_value ops_pool_count(const ops_pool_emitter *e, uint32_t axis, hal_ir_val
 }
 
 /* The index and the guard of a result in the output. */
-static hal_ir_value result_index(const ops_pool_emitter *e, uint32_t result, hal_ir_value *guard)
+static hal_ir_value result_index(const ops_pool_emitter *e, uint32_t view, uint32_t result,
+                                 hal_ir_value *guard)
 {
     hal_ir_builder *b = e->b;
-    hal_ir_value index = e->iter->index[OPS_POOL_TO];
+    hal_ir_value index = e->iter->index[view];
     *guard = e->iter->guard;
     for (uint32_t i = e->tile->rank; i-- > 0; result /= e->tile->axis[i].tile) {
         const ops_pool_axis *a = &e->tile->axis[i];
@@ -277,13 +278,13 @@ static hal_ir_value result_index(const ops_pool_emitter *e, uint32_t result, hal
     return index;
 }
 
-void ops_pool_store(const ops_pool_emitter *e, hal_ir_value values[][OPS_MAX_WIDTH])
+void ops_pool_store(const ops_pool_emitter *e, uint32_t view, hal_ir_value values[][OPS_MAX_WIDTH])
 {
-    const uint32_t memory = e->body->task->slots[OPS_POOL_TO];
+    const uint32_t memory = e->body->task->slots[view];
     const uint32_t joined = e->tile->is_joined ? e->tile->axis[ops_pool_last(e)].tile : 1;
     hal_ir_value guard;
     for (uint32_t r = 0; r < e->results; r += joined) {
-        const hal_ir_value index = result_index(e, r, &guard);
+        const hal_ir_value index = result_index(e, view, r, &guard);
         hal_ir_value together[OPS_POOL_RESULTS];
         for (uint32_t i = 0; i < joined; i++) {
             together[i] = values[r + i][0];
@@ -349,7 +350,7 @@ static double cost_of(const ops_pool_call *call, const uint32_t *tile, uint32_t 
 static bool tile_fits(const ops_context *context, const ops_pool_call *call, const uint32_t *tile,
                       uint32_t width)
 {
-    enum { GROUPS_OF_UNIT = 8, MOST_STEPS = 4, MOST_ALONG = 8 };
+    enum { GROUPS_OF_UNIT = 4, MOST_STEPS = 4, MOST_ALONG = 8 };
     const int64_t busy = (int64_t)context->info->compute_units * GROUPS_OF_UNIT *
                          (int64_t)ops_group_items(context->info);
     const ops_pool_form *form = call->form;
@@ -482,6 +483,9 @@ static uint32_t widest_of(const ops_context *context, const ops_pool_call *call)
 {
     const ops_tensor *const tensors[] = {call->from, call->places};
     uint32_t widest = ops_spatial_widest(context, call->from, call->to);
+    if (call->places_to) {
+        widest = ops_spatial_widest(context, call->from, call->places_to);
+    }
     for (uint32_t k = 0; k < 2 && tensors[k]; k++) {
         const uint32_t most = ops_spatial_widest(context, tensors[k], call->to);
         widest = most < widest ? most : widest;
@@ -502,7 +506,10 @@ hal_status ops_pool_record(ops_context *context, const ops_pool_call *call)
     const uint32_t count = form->rank * OPS_POOL_AXIS_SCALARS;
     int64_t scalars[OPS_MAX_SPATIAL * OPS_POOL_AXIS_SCALARS] = {0}, volume = 1;
     uint32_t tile[OPS_MAX_SPATIAL];
-    ops_pool_tile f = {.rank = form->rank, .divisor = form->divisor, .least = form->least};
+    ops_pool_tile f = {.rank = form->rank,
+                       .divisor = form->divisor,
+                       .has_both = call->places_to != NULL,
+                       .least = form->least};
     ops_index_task t = {.function = call->function,
                         .name = call->name,
                         .family = call->family,
@@ -539,6 +546,12 @@ hal_status ops_pool_record(ops_context *context, const ops_pool_call *call)
     add_sources(context, &f, &to, call->from, &t);
     if (call->places) {
         add_sources(context, &f, &to, call->places, &t);
+    }
+    if (call->places_to) {
+        ops_tensor second = *call->places_to;
+        memcpy(second.shape, to.shape, sizeof second.shape);
+        memcpy(second.stride, to.stride, sizeof second.stride);
+        ops_index_add_view(context, &t, call->places_to, &second, HAL_ACCESS_WRITE);
     }
     for (uint32_t i = 0; i < form->rank; i++) {
         ops_space_add_coordinate(&t.space, i + 2);

@@ -11,8 +11,9 @@
 #define OPS_POOL_SOURCES 80u
 #define OPS_POOL_RESULTS 16u
 
-/* Views; those of `places` are of gradients of maxima. The coordinates of the tile follow. */
-enum { OPS_POOL_TO, OPS_POOL_FROM, OPS_POOL_PLACES_FROM };
+/* Views; the last one, which may be missing, is of a gradient's places of maxima, or of those that
+ * are computed with maxima. The coordinates of the tile follow. */
+enum { OPS_POOL_TO, OPS_POOL_FROM, OPS_POOL_PLACES_FROM, OPS_POOL_PLACES_TO = 2 };
 
 /* Scalars of each spatial axis: the distances of its neighbours in the tensors, and how many
  * sources and results there are. */
@@ -49,7 +50,8 @@ typedef struct ops_pool_axis {
 
 typedef struct ops_pool_tile {
     uint32_t rank, divisor;
-    uint32_t is_joined; /* results along the last axis are stored at once */
+    uint16_t is_joined; /* results along the last axis are stored at once */
+    uint16_t has_both;  /* maxima are stored as well as places */
     ops_pool_axis axis[OPS_MAX_SPATIAL];
     double least;
 } ops_pool_tile;
@@ -73,7 +75,8 @@ typedef struct ops_pool_call {
     bool is_gradient;
     ops_elementwise_body body;
     const ops_pool_form *form;
-    const ops_tensor *from, *places, *to; /* places may be null */
+    const ops_tensor *from, *places, *to; /* places: of a gradient, or null */
+    const ops_tensor *places_to;          /* a second result with the strides of `to`, or null */
 } ops_pool_call;
 
 /* Chooses the tile, and finds and dispatches the kernel. */
@@ -119,7 +122,7 @@ hal_ir_value ops_pool_first_inside(hal_ir_builder *b, hal_ir_value x, uint32_t d
 /* A scalar of an axis, in the type of indices. */
 hal_ir_value ops_pool_scalar(const ops_pool_emitter *e, uint32_t axis, uint32_t scalar);
 
-/* Stores the results of a work-item, [results][width]. */
-void ops_pool_store(const ops_pool_emitter *e, hal_ir_value values[][OPS_MAX_WIDTH]);
+/* Stores the results of a work-item in a view, [results][width]. */
+void ops_pool_store(const ops_pool_emitter *e, uint32_t view, hal_ir_value values[][OPS_MAX_WIDTH]);
 
 #endif
