@@ -61,7 +61,7 @@ static int64_t place_of(const adaptive_case *t, const window *w, int64_t k)
     return (at[0] * t->length[1] + at[1]) * t->length[2] + at[2];
 }
 
-/* The first maximum, or the first NaN. */
+/* The first maximum, or the last NaN. */
 static int64_t greatest(const adaptive_case *t, const operand *x, int64_t plane, const window *w)
 {
     int64_t best = place_of(t, w, 0);
@@ -69,7 +69,7 @@ static int64_t greatest(const adaptive_case *t, const operand *x, int64_t plane,
         const int64_t at = place_of(t, w, k);
         const double value = operand_get(x, element(t, t->length, plane, at));
         const double most = operand_get(x, element(t, t->length, plane, best));
-        best = value > most || (isnan(value) && !isnan(most)) ? at : best;
+        best = value > most || isnan(value) ? at : best;
     }
     return best;
 }
@@ -142,8 +142,8 @@ static void run_adaptive(case_run *run, const void *parameters)
     case_claim_arithmetic(run, t->type);
     operand x = make(run, t, t->length), y = make(run, t, t->places), dx = make(run, t, t->length);
     operand_fill(&x, &random, -9, 9);
-    if (t->has_nan) {
-        number_put(t->type, x.elements, x.count / 2, (double)NAN);
+    for (size_t i = 0; t->has_nan && i < 5; i++) { /* several in a window */
+        number_put(t->type, x.elements, x.count / 2 + i, (double)NAN);
     }
     operand_upload(run, &x);
     operand_fill(&y, &random, -9, 9);

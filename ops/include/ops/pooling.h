@@ -54,7 +54,7 @@ HAL_API ops_array *ops_array_adaptive_pool(ops_pool_kind kind, const int64_t *pl
                                            int channels_last, ops_array *x);
 
 /* The maxima of adaptive pooling, and in *found where they are, as of ops_array_pool: the first
- * maximum, or the first NaN.
+ * maximum, or the last NaN.
  * Ownership, Threads, Errors: as ops_array_pool. */
 HAL_API ops_array *ops_array_adaptive_maxima(const int64_t *places, int channels_last, ops_array *x,
                                              HAL_OUT ops_array **found);

@@ -46,7 +46,7 @@ static ops_array *along_axis(const axis_windows *w, const ops_array *x, ops_arra
 }
 
 /* The windows of x: [..., count, ...] with an axis of their elements, *element. Those that a window
- * does not have are the first one again, or 0 for sums. */
+ * does not have are the last one again, or 0 for sums. */
 static ops_array *windows_take(const axis_windows *w, bool sums, ops_array *x, int32_t *element)
 {
     const int64_t total = w->count * w->most;
@@ -58,8 +58,11 @@ static ops_array *windows_take(const axis_windows *w, bool sums, ops_array *x, i
     ops_context *context = x->owner->context;
     ops_array *end, *start = windows_start(context, w, &end);
     ops_array *at = ops_add(start, ops_compose_count(context, 2, 1, w->most, 0, 1));
-    ops_array *missing = sums ? ops_compose_scalar(start, -1) : start; /* beyond x: 0 */
-    at = ops_array_where(ops_lt(at, end), at, missing);
+    if (sums) {
+        at = at ? ops_array_where(ops_lt(at, end), at, ops_compose_scalar(at, -1)) : NULL; /* 0 */
+    } else {
+        at = ops_minimum(at, ops_add_scalar(end, -1));
+    }
     at = at ? ops_array_reshape(at, 1, &total) : NULL;
     const uint32_t rank = ops_compose_shape(x, shape);
     memmove(shape + w->axis + 2, shape + w->axis + 1, (rank - w->axis - 1) * sizeof *shape);
@@ -95,6 +98,24 @@ static ops_array *average_axis(const axis_windows *w, ops_array *x)
     return x ? divide_by_lengths(w, x) : NULL;
 }
 
+/* The element of each window that is its maximum, [..., 1, ...] of I64: the first one, or the last
+ * NaN. */
+static ops_array *windows_argmax(const axis_windows *w, ops_array *windows, int32_t element)
+{
+    ops_array *found = ops_array_reduce(OPS_REDUCE_ARGMAX, element, 1, windows);
+    found = found ? ops_array_cast(HAL_TYPE_I64, found) : NULL;
+    if (!found || !hal_type_is_float(windows->view.type)) {
+        return found;
+    }
+    ops_array *numbers = ops_compose_count(windows->owner->context, windows->view.rank,
+                                           (uint32_t)element, w->most, 0, 1);
+    ops_array *of_nan = numbers ? ops_array_where(ops_ne(windows, windows), numbers,
+                                                  ops_compose_scalar(numbers, -1))
+                                : NULL;
+    ops_array *last = ops_array_reduce(OPS_REDUCE_MAX, element, 1, of_nan);
+    return ops_array_where(ops_array_binary_scalar(OPS_GE, last, 0), last, found);
+}
+
 /* Maxima along one axis, and where they are: *places are those of x, or null for the first axis,
  * which is the last one in memory. `scale`: the distance of neighbours along this axis. */
 static ops_array *maxima_of_axis(const axis_windows *w, int64_t scale, ops_array *x,
@@ -102,15 +123,18 @@ static ops_array *maxima_of_axis(const axis_windows *w, int64_t scale, ops_array
 {
     int32_t element;
     ops_array *windows = windows_take(w, false, x, &element);
-    ops_array *found = ops_array_reduce(OPS_REDUCE_ARGMAX, element, 1, windows);
     ops_array *most = ops_array_reduce(OPS_REDUCE_MAX, element, 0, windows);
-    if (!found || !most) {
+    ops_array *found = most ? windows_argmax(w, windows, element) : NULL;
+    if (!found) {
         return NULL;
     }
     ops_array *end, *start = windows_start(x->owner->context, w, &end);
-    ops_array *at = ops_array_cast(HAL_TYPE_I64, found);
-    at = at ? ops_array_reshape(at, most->view.rank, most->view.shape) : NULL;
-    at = ops_mul_scalar(ops_add(at, along_axis(w, most, start)), (double)scale);
+    ops_array *at = ops_array_reshape(found, most->view.rank, most->view.shape);
+    at = ops_add(at, along_axis(w, most, start));
+    if (!windows_are_even(w)) { /* the last element again */
+        at = ops_minimum(at, along_axis(w, most, ops_add_scalar(end, -1)));
+    }
+    at = ops_mul_scalar(at, (double)scale);
     if (*places) {
         ops_array *within = windows_take(w, false, *places, &element);
         within = ops_array_take_along_axis(element, within, found);

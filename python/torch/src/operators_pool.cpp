@@ -1,4 +1,5 @@
-// Poolings of three axes, poolings to given lengths, their inverses, and samples of a grid.
+// Maxima of windows, means of windows of three axes, maxima to given lengths, their inverses, and
+// samples of a grid.
 #include <cmath>
 
 #include "call.h"
@@ -60,29 +61,32 @@ void require_gradient(const Call &c, const Tensor &x, int64_t axes)
     c.require_shape(0, joined(leading_of(x, axes), space_of(c.tensor(0), axes)));
 }
 
-// x as [1, planes, space...].
-Array planes_of(const Array &x, const Tensor &like, int64_t axes)
+// x with a batch, which is 1 where it has none.
+Array batched(const Array &x, int64_t axes)
 {
-    require_rank(like, axes);
-    const Shape space = space_of(like, axes);
-    if (like.numel() == 0) {
-        throw Unsupported("a pooling of nothing");
+    if (x.rank() == axes + 2) {
+        return x;
     }
-    return reshape(x, joined({1, like.numel() / product(space)}, space));
+    Shape shape{1};
+    for (int64_t k = 0; k < x.rank(); k++) {
+        shape.push_back(x.length(k));
+    }
+    return reshape(x, shape);
 }
 
-// ---- Poolings of three axes ----
+// ---- Windows ----
 
 // From the arguments kernel, stride, padding on; the rest differs.
-ops_pool_options options_of(const Call &c, size_t kernel, size_t dilation, bool is_ceiling)
+ops_pool_options options_of(const Call &c, size_t axes, size_t kernel, size_t dilation,
+                            bool is_ceiling)
 {
     ops_pool_options o{};
     o.size = sizeof o;
     o.ceiling = is_ceiling;
-    const Shape window = c.expanded(kernel, 3, 1), padding = c.expanded(kernel + 2, 3, 0);
-    const Shape stride = c.integers(kernel + 1).empty() ? window : c.expanded(kernel + 1, 3, 1);
-    const Shape step = dilation ? c.expanded(dilation, 3, 1) : Shape(3, 1);
-    for (size_t k = 0; k < 3; k++) {
+    const Shape window = c.expanded(kernel, axes, 1), padding = c.expanded(kernel + 2, axes, 0);
+    const Shape stride = c.integers(kernel + 1).empty() ? window : c.expanded(kernel + 1, axes, 1);
+    const Shape step = dilation ? c.expanded(dilation, axes, 1) : Shape(axes, 1);
+    for (size_t k = 0; k < axes; k++) {
         if (2 * padding[k] > window[k]) {
             throw Unsupported("padding wider than half of the window");
         }
@@ -94,47 +98,55 @@ ops_pool_options options_of(const Call &c, size_t kernel, size_t dilation, bool 
     return o;
 }
 
-Array in_place_of(const Array &pooled, const Tensor &like)
+// The result for `like`: without a batch where that has none.
+Array unbatched(const Array &pooled, const Tensor &like, int64_t axes)
 {
-    return reshape(pooled, joined(leading_of(like, 3),
-                                  {pooled.length(2), pooled.length(3), pooled.length(4)}));
+    Shape shape = leading_of(like, axes);
+    for (int64_t k = 0; k < axes; k++) {
+        shape.push_back(pooled.length(k + 2));
+    }
+    return reshape(pooled, shape);
 }
 
 // There is a window. With `ceiling` its last stride may reach beyond the end.
-void require_windows(const ops_pool_options &o, const Tensor &x)
+void require_windows(const ops_pool_options &o, const Tensor &x, int64_t axes)
 {
-    require_rank(x, 3);
-    for (int64_t k = 0; k < 3; k++) {
+    require_rank(x, axes);
+    if (x.numel() == 0) {
+        throw Unsupported("a pooling of nothing");
+    }
+    for (int64_t k = 0; k < axes; k++) {
         const int64_t reach = o.dilation[k] * (o.window[k] - 1) + 1;
         const int64_t beyond = o.ceiling ? o.stride[k] - 1 : 0;
-        if (reach > beyond + x.size(k - 3) + o.before[k] + o.after[k]) {
+        if (reach > beyond + x.size(k - axes) + o.before[k] + o.after[k]) {
             throw Unsupported("a window larger than the input");
         }
     }
 }
 
+template <int AXES>
 Results max_pool(const Call &c) // x, kernel, stride, padding, dilation, ceil_mode
 {
+    const Tensor &tensor = c.tensor(0);
     const Array x = c.plain(0);
     require_floats(x);
-    const ops_pool_options o = options_of(c, 1, 4, c.flag(5));
-    require_windows(o, c.tensor(0));
+    const ops_pool_options o = options_of(c, AXES, 1, 4, c.flag(5));
+    require_windows(o, tensor, AXES);
     ops_array *places = nullptr;
-    const Array y(ops_array_pool(OPS_POOL_MAX, &o, planes_of(x, c.tensor(0), 3), &places));
-    return {in_place_of(y, c.tensor(0)), in_place_of(Array(places), c.tensor(0))};
+    const Array y(ops_array_pool(OPS_POOL_MAX, &o, batched(x, AXES), &places));
+    return {unbatched(y, tensor, AXES), unbatched(Array(places), tensor, AXES)};
 }
 
 // g, x, kernel, stride, padding, dilation, ceil_mode, places
-Results max_pool_backward(const Call &c)
+template <int AXES> Results max_pool_backward(const Call &c)
 {
     const Tensor &x = c.tensor(1);
-    const ops_pool_options o = options_of(c, 2, 5, c.flag(6));
-    require_windows(o, x);
-    require_gradient(c, x, 3);
+    const ops_pool_options o = options_of(c, AXES, 2, 5, c.flag(6));
+    require_windows(o, x, AXES);
+    require_gradient(c, x, AXES);
     c.require_shape(7, c.tensor(0).sizes());
-    const Shape space = space_of(x, 3);
-    const Array g = planes_of(c.plain(0), c.tensor(0), 3);
-    const Array places = planes_of(c.plain(7), c.tensor(7), 3);
+    const Shape space = space_of(x, AXES);
+    const Array g = batched(c.plain(0), AXES), places = batched(c.plain(7), AXES);
     return {reshape(Array(ops_array_pool_gradient(OPS_POOL_MAX, &o, g, places, space.data())),
                     x.sizes())};
 }
@@ -144,37 +156,50 @@ Results average_pool(const Call &c)
 {
     const Array x = c[0];
     require_floats(x);
-    ops_pool_options o = options_of(c, 1, 0, c.flag(4));
-    require_windows(o, c.tensor(0));
+    ops_pool_options o = options_of(c, 3, 1, 0, c.flag(4));
+    require_windows(o, c.tensor(0), 3);
     o.count_padding = c.flag(5) || c.has(6);
     if (c.has(6) && (o.ceiling || c.integer(6) == 0)) {
         throw Unsupported("a divisor of zero, or with windows beyond the end");
     }
-    Array y(ops_array_pool(OPS_POOL_AVERAGE, &o, planes_of(x, c.tensor(0), 3), nullptr));
+    Array y(ops_array_pool(OPS_POOL_AVERAGE, &o, batched(x, 3), nullptr));
     if (c.has(6)) {
         y = y * ((double)(o.window[0] * o.window[1] * o.window[2]) / (double)c.integer(6));
     }
-    return {in_place_of(y, c.tensor(0))};
+    return {unbatched(y, c.tensor(0), 3)};
 }
 
 // g, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor
 Results average_pool_backward(const Call &c)
 {
     const Tensor &x = c.tensor(1);
-    ops_pool_options o = options_of(c, 2, 0, c.flag(5));
+    ops_pool_options o = options_of(c, 3, 2, 0, c.flag(5));
     o.count_padding = c.flag(6);
-    require_windows(o, x);
+    require_windows(o, x, 3);
     require_gradient(c, x, 3);
     if (c.has(7)) {
         throw Unsupported("the gradient with a divisor");
     }
     const Shape space = space_of(x, 3);
-    const Array g = planes_of(c[0], c.tensor(0), 3);
+    const Array g = batched(c[0], 3);
     return {reshape(Array(ops_array_pool_gradient(OPS_POOL_AVERAGE, &o, g, nullptr, space.data())),
                     x.sizes())};
 }
 
 // ---- Maxima to given lengths: windows of one length, whose last elements may repeat ----
+
+// The place of the maximum along the last of three axes: the first one, or that of the last NaN.
+Array last_axis_argmax(const Array &rows, int64_t length)
+{
+    const Array first = reduce(OPS_REDUCE_ARGMAX, rows, 2, true);
+    if (!hal_type_is_float(rows.type())) {
+        return first;
+    }
+    const Array numbers(ops_array_iota(rows.context(), first.type(), length, 0, 1));
+    const Array is_nan = not_equal(rows, rows);
+    const Array last = reduce(OPS_REDUCE_MAX, where(is_nan, numbers, -1.0), 2, true);
+    return where(less(last, 0), first, last);
+}
 
 template <int AXES> Results adaptive_max(const Call &c) // x, lengths
 {
@@ -225,7 +250,7 @@ template <int AXES> Results adaptive_max(const Call &c) // x, lengths
     const Array x = reshape(c.plain(0), Shape{planes, product(space)});
     const Array rows =
         reshape(Array(ops_array_gather(1, x, table)), Shape{planes, product(out), total});
-    const Array which = reduce(OPS_REDUCE_ARGMAX, rows, 2, true);
+    const Array which = last_axis_argmax(rows, total);
     const Array all = broadcast(reshape(table, Shape{1, product(out), total}),
                                 Shape{planes, product(out), total});
     const Array place(ops_array_take_along_axis(2, all, which));
@@ -389,8 +414,10 @@ template <int AXES> Results sample_grid(const Call &c)
 #define BACKWARD(name) name " " name ".grad_input"
 
 const Operator TABLE[] = {
-    {WITH_OUT("max_pool3d_with_indices"), Types::PLAIN, max_pool},
-    {BACKWARD("max_pool3d_with_indices_backward"), Types::PLAIN, max_pool_backward},
+    {WITH_OUT("max_pool2d_with_indices"), Types::PLAIN, max_pool<2>},
+    {WITH_OUT("max_pool3d_with_indices"), Types::PLAIN, max_pool<3>},
+    {BACKWARD("max_pool2d_with_indices_backward"), Types::PLAIN, max_pool_backward<2>},
+    {BACKWARD("max_pool3d_with_indices_backward"), Types::PLAIN, max_pool_backward<3>},
     {WITH_OUT("avg_pool3d"), Types::COMMON, average_pool},
     {BACKWARD("avg_pool3d_backward"), Types::COMMON, average_pool_backward},
     {WITH_OUT("adaptive_max_pool2d"), Types::PLAIN, adaptive_max<2>},

@@ -1,6 +1,5 @@
-// Convolutions, poolings and changes of size.
+// Convolutions, means of windows of two axes, and changes of size.
 #include <cmath>
-#include <limits>
 
 #include "call.h"
 #include "windows.h"
@@ -140,8 +139,7 @@ Results convolution_backward(const Call &c) // g, x, w, stride, ..., groups, mas
     return r;
 }
 
-// ---- Poolings of two axes; tensors without a batch have one element of it
-// ----
+// ---- Means of windows of two axes ----
 
 Array with_batch(const Array &x)
 {
@@ -169,19 +167,17 @@ struct Pooling {
 
 // kernel, stride, padding from argument `first` on; the dilation and ceil_mode
 // where they are.
-Pooling pooling_of(const Call &c, const Tensor &x, size_t first, const Shape &dilation,
-                   bool rounds_up)
+Pooling pooling_of(const Call &c, const Tensor &x, size_t first, bool rounds_up)
 {
     Pooling p;
     const Shape kernel = c.expanded(first, 2, 1);
     p.geometry = {kernel, expanded(c, first + 1, 2, 1, kernel), c.expanded(first + 2, 2, 0),
-                  dilation};
+                  Shape{1, 1}};
     require_rank(x, 2, false);
     const Shape space = space_of(x, 2);
     for (size_t k = 0; k < 2; k++) {
         const Geometry &g = p.geometry;
-        const int64_t reach = g.dilation[k] * (g.kernel[k] - 1) + 1;
-        const int64_t room = space[k] + 2 * g.padding[k] - reach;
+        const int64_t room = space[k] + 2 * g.padding[k] - g.kernel[k];
         int64_t places = room / g.stride[k] + 1;
         if (rounds_up && room % g.stride[k] &&
             places * g.stride[k] < space[k] + g.padding[k]) { // windows begin within the input
@@ -191,69 +187,18 @@ Pooling pooling_of(const Call &c, const Tensor &x, size_t first, const Shape &di
             throw Unsupported("a window larger than the input, or padding than half of it");
         }
         p.places.push_back(places);
-        p.after.push_back((places - 1) * g.stride[k] + reach - space[k] - g.padding[k]);
+        p.after.push_back((places - 1) * g.stride[k] + g.kernel[k] - space[k] - g.padding[k]);
     }
     return p;
 }
 
 // [n, channels, places, taps]: each window as a row.
-Array rows_of_windows(const Array &x, const Pooling &p, double value)
+Array rows_of_windows(const Array &x, const Pooling &p)
 {
-    const Array big = padded(x, p.geometry.padding, p.after, value);
+    const Array big = padded(x, p.geometry.padding, p.after, 0);
     const Array windows = windows_of(big, p.geometry, p.places, {0, 1, 4, 5, 2, 3});
     return reshape(windows, Shape{x.length(0), x.length(1), p.places[0] * p.places[1],
                                   p.geometry.kernel[0] * p.geometry.kernel[1]});
-}
-
-// The number of the element of the input that each window's `tap` is.
-Array element_numbers(const Array &tap, const Pooling &p, int64_t width)
-{
-    const Geometry &g = p.geometry;
-    ops_context *context = tap.context();
-    const auto axis = [&](size_t k) {
-        const Array i(ops_array_iota(context, HAL_TYPE_I64, p.places[k], (double)-g.padding[k],
-                                     (double)g.stride[k]));
-        return reshape(i, k == 0 ? Shape{p.places[0], 1} : Shape{1, p.places[1]});
-    };
-    const Array t = cast(tap, HAL_TYPE_I64), row = t / (double)g.kernel[1];
-    const Array column = t - row * (double)g.kernel[1];
-    const Array y = row * (double)g.dilation[0] + axis(0);
-    return y * (double)width + (column * (double)g.dilation[1] + axis(1));
-}
-
-Results max_pool(const Call &c) // x, kernel, stride, padding, dilation, ceil_mode
-{
-    const Tensor &tensor = c.tensor(0);
-    const Array x = with_batch(c.plain(0));
-    if (!hal_type_is_float(x.type()) || x.count() == 0) {
-        throw Unsupported("a pooling of integers or of nothing");
-    }
-    const Pooling p = pooling_of(c, tensor, 1, c.expanded(4, 2, 1), c.flag(5));
-    const Array rows = rows_of_windows(x, p, -std::numeric_limits<double>::infinity());
-    const Array most = reduce(OPS_REDUCE_MAX, rows, 3, false);
-    const Array tap = reshape(reduce(OPS_REDUCE_ARGMAX, rows, 3, false),
-                              Shape{x.length(0), x.length(1), p.places[0], p.places[1]});
-    const Shape shape = result_shape(tensor, p.places);
-    return {reshape(most, shape), reshape(element_numbers(tap, p, x.length(3)), shape)};
-}
-
-Results max_pool_backward(const Call &c) // g, x, kernel, ..., indices
-{
-    const Tensor &x = c.tensor(1);
-    const Array g = c.plain(0), numbers = c.plain(7);
-    if (x.numel() == 0 || g.count() == 0) {
-        throw Unsupported("a pooling of nothing");
-    }
-    // The processor has the messages for lists that are no pooling's.
-    const Pooling p = pooling_of(c, x, 2, c.expanded(5, 2, 1), c.flag(6));
-    c.require_shape(0, result_shape(x, p.places));
-    c.require_shape(7, c.tensor(0).sizes());
-    const int64_t plane = x.size(-1) * x.size(-2), planes = x.numel() / plane;
-    const Shape rows{planes, g.count() / planes}, all{planes, plane};
-    const Array zeros(ops_array_full(g.context(), g.type(), 2, all.data(), 0));
-    const Array sums(
-        ops_array_scatter(OPS_SCATTER_ADD, 1, zeros, reshape(numbers, rows), reshape(g, rows)));
-    return {reshape(sums, x.sizes())};
 }
 
 // How many elements each window is divided by: those of the kernel, or of the
@@ -300,8 +245,8 @@ Results avg_pool(const Call &c)
     if (!hal_type_is_float(x.type()) || x.count() == 0) {
         throw Unsupported("a pooling of integers or of nothing");
     }
-    const Pooling p = pooling_of(c, tensor, 1, Shape{1, 1}, c.flag(4));
-    const Array sums = reshape(reduce(OPS_REDUCE_SUM, rows_of_windows(x, p, 0), 3, false),
+    const Pooling p = pooling_of(c, tensor, 1, c.flag(4));
+    const Array sums = reshape(reduce(OPS_REDUCE_SUM, rows_of_windows(x, p), 3, false),
                                Shape{x.length(0), x.length(1), p.places[0], p.places[1]});
     const Array by =
         divisors(c.context(), x.type(), p, space_of(tensor, 2), c.flag(5), fixed_divisor(c, 6));
@@ -312,7 +257,7 @@ Results avg_pool(const Call &c)
 Results avg_pool_backward(const Call &c)
 {
     const Tensor &x = c.tensor(1);
-    const Pooling p = pooling_of(c, x, 2, Shape{1, 1}, c.flag(5));
+    const Pooling p = pooling_of(c, x, 2, c.flag(5));
     c.require_shape(0, result_shape(x, p.places));
     if (x.numel() == 0) {
         throw Unsupported("a pooling of nothing");
@@ -374,10 +319,6 @@ Results nearest_backward(const Call &c) // g, size, input_size, factors
 const Operator TABLE[] = {
     {"convolution_overrideable", Types::PLAIN, convolution},
     {"convolution_backward_overrideable", Types::PLAIN, convolution_backward},
-    {"max_pool2d_with_indices max_pool2d_with_indices.out", Types::PLAIN, max_pool},
-    {"max_pool2d_with_indices_backward "
-     "max_pool2d_with_indices_backward.grad_input",
-     Types::PLAIN, max_pool_backward},
     {"avg_pool2d avg_pool2d.out", Types::COMMON, avg_pool},
     {"avg_pool2d_backward avg_pool2d_backward.grad_input", Types::COMMON, avg_pool_backward},
     {"upsample_nearest2d upsample_nearest2d.out", Types::PLAIN, nearest},

@@ -192,6 +192,37 @@ def test_infinities_are_no_nan(strict):
     assert torch.frexp(ours)[0].cpu().equal(torch.frexp(x)[0]) and torch.frexp(ours)[1].tolist()[1::2] == [0, 0]
 
 
+F = torch.nn.functional
+MAXIMA = {
+    "1 axis": ((2, 9), lambda x: F.max_pool1d(x, 3, 2, 1, 2, return_indices=True)),
+    "2 axes": ((2, 2, 5, 6), lambda x: F.max_pool2d(x, 3, 2, 1, ceil_mode=True, return_indices=True)),
+    "2 axes, long windows": ((2, 9, 8), lambda x: F.max_pool2d(x, 9, 3, 4, return_indices=True)),
+    "3 axes": ((1, 2, 4, 5, 4), lambda x: F.max_pool3d(x, 3, 2, 1, return_indices=True)),
+    "lengths, 1 axis": ((2, 3, 7), lambda x: F.adaptive_max_pool1d(x, 3, return_indices=True)),
+    "lengths, 2 axes": ((2, 3, 7, 6), lambda x: F.adaptive_max_pool2d(x, (3, 2), return_indices=True)),
+    "lengths, 3 axes": ((1, 2, 5, 4, 6), lambda x: F.adaptive_max_pool3d(x, 3, return_indices=True)),
+}
+
+
+@pytest.mark.parametrize("values", ["-inf", "nan", "both"])
+@pytest.mark.parametrize("name", MAXIMA)
+def test_places_of_maxima(name, values, strict):
+    """A window of -inf has its first element as the maximum, never one of the padding; one with several NaN the last."""
+    shape, pool = MAXIMA[name]
+    x = torch.full(shape, float("nan" if values == "nan" else "-inf"))
+    if values == "both":
+        x[floats(*shape) > 0.5] = float("nan")
+        x[floats(*shape) < -1] = 1
+    results = []
+    for device in ("cpu", DEVICE):
+        t = x.clone().to(device).requires_grad_()
+        y, places = pool(t)
+        y.sum().backward()
+        results.append([r.detach().cpu() for r in (y, places, t.grad)])
+    for got, want in zip(*reversed(results)):
+        torch.testing.assert_close(got, want, rtol=0, atol=0, equal_nan=True)
+
+
 aten = torch.ops.aten
 # Of a tensor x [1, 1, 8, 8]. They were divisions by zero, reads beyond a list, lists without an end, or accepted.
 WRONG_NUMBERS = {
