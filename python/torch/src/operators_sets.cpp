@@ -118,9 +118,11 @@ Results mode(const Call &c)
     along.insert(along.end() - 1, 1);
     shape.back() = 1;
     const Array same = equal(reshape(rows, across), reshape(rows, along));
-    const Array counts = sum_of(cast(same, HAL_TYPE_I32), last + 1);
+    const Array counts = maximum(sum_of(cast(same, HAL_TYPE_I32), last + 1), 1); // of NaN as well
     const Array most = reduce(OPS_REDUCE_MAX, counts, last, true);
-    const Array largest = reduce(OPS_REDUCE_MAX, rows, last, true);
+    const Array largest = hal_type_is_float(rows.type()) // of the numbers, not NaN
+                              ? scalar_like(rows, INFINITY)
+                              : reduce(OPS_REDUCE_MAX, rows, last, true);
     const Array value =
         reduce(OPS_REDUCE_MIN, where(equal(counts, most), rows, largest), last, true);
     const Array places = numbers(c.context(), HAL_TYPE_I32, n);

@@ -79,6 +79,13 @@ def test_mode_with_out(strict):
     assert out[0].tolist() == [2, 3]
 
 
+@pytest.mark.parametrize("row", [[1, 1, "nan"], ["inf", "inf", 2], [3, 1, "nan", 3, "nan", "nan"], ["-inf", "nan", "-inf"]])
+def test_mode_next_to_nan(row, strict):
+    """No NaN is equal to another one. The results of PyTorch's processor depend on the order."""
+    value, place = torch.mode(torch.tensor([float(v) for v in row], device=DEVICE))
+    assert value.item() == float(row[0]) == float(row[place.item()])
+
+
 @pytest.mark.parametrize("order", [1, 2, float("inf"), 3])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64])
 def test_norms_of_many(order, dtype, strict):
