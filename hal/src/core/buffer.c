@@ -27,17 +27,28 @@ static hal_status memory_replace(hal_buffer *buffer, hal_memory *memory)
     return status;
 }
 
+/* Returns the buffer's memory with the lock of its uses held, under which it is not replaced. */
+static hal_memory *memory_lock(hal_buffer *buffer)
+{
+    for (;;) {
+        hal_memory *memory = atomic_load(&buffer->memory);
+        pthread_mutex_lock(&memory->uses.lock);
+        if (memory == atomic_load(&buffer->memory)) {
+            return memory;
+        }
+        pthread_mutex_unlock(&memory->uses.lock); /* another thread replaced it meanwhile */
+    }
+}
+
 /* Returns the buffer's memory, idle but for the buffer's own work, with the lock of its uses held:
  * the memory is not replaced any more. */
 static hal_status memory_pin(hal_buffer *buffer, hal_memory **memory)
 {
     hal_status status = HAL_OK;
-    *memory = atomic_load(&buffer->memory);
-    pthread_mutex_lock(&(*memory)->uses.lock);
+    *memory = memory_lock(buffer);
     if ((*memory)->reused && hal_fence_set_pending(&(*memory)->uses, true) > 0) {
         status = memory_replace(buffer, *memory); /* unlocks */
-        *memory = atomic_load(&buffer->memory);
-        pthread_mutex_lock(&(*memory)->uses.lock);
+        *memory = memory_lock(buffer);
     }
     if (status == HAL_OK) {
         (*memory)->reused = false;
@@ -259,20 +270,13 @@ hal_status hal_buffer_map_end(hal_buffer *buffer)
 hal_status hal_buffer_note_use(hal_buffer *buffer, hal_recorder *recorder)
 {
     hal_status status = HAL_OK;
-    hal_memory *memory = atomic_load(&buffer->memory);
-    pthread_mutex_lock(&memory->uses.lock);
-    while (memory != atomic_load(&buffer->memory)) {
-        pthread_mutex_unlock(&memory->uses.lock);
-        memory = atomic_load(&buffer->memory);
-        pthread_mutex_lock(&memory->uses.lock);
-    }
+    hal_memory *memory = memory_lock(buffer);
     if (memory->reused && !hal_fence_set_is_of(&memory->uses, recorder->timeline) &&
         hal_fence_set_pending(&memory->uses, false) > 0) {
         status = memory_wait_for_uses(memory, recorder);
         if (status == HAL_ERROR_INVALID_STATE) {
             status = memory_replace(buffer, memory); /* unlocks */
-            memory = atomic_load(&buffer->memory);
-            pthread_mutex_lock(&memory->uses.lock);
+            memory = memory_lock(buffer);
         }
     }
     if (status == HAL_OK) {
@@ -333,9 +337,8 @@ void *hal_buffer_idle_pointer(hal_buffer *buffer)
         return NULL;
     }
     void *pointer = NULL;
-    hal_memory *memory = atomic_load(&buffer->memory);
-    pthread_mutex_lock(&memory->uses.lock);
-    if (memory == atomic_load(&buffer->memory) && hal_fence_set_pending(&memory->uses, true) == 0) {
+    hal_memory *memory = memory_lock(buffer);
+    if (hal_fence_set_pending(&memory->uses, true) == 0) {
         memory->reused = false;
         if (hal_memory_map(buffer->device, memory, &pointer) != HAL_OK) {
             pointer = NULL; /* the caller uses staging memory */
@@ -347,8 +350,7 @@ void *hal_buffer_idle_pointer(hal_buffer *buffer)
 
 hal_status hal_buffer_view(hal_buffer *buffer, void **pointer)
 {
-    hal_memory *memory = atomic_load(&buffer->memory);
-    pthread_mutex_lock(&memory->uses.lock);
+    hal_memory *memory = memory_lock(buffer);
     const hal_status status = hal_memory_map(buffer->device, memory, pointer);
     pthread_mutex_unlock(&memory->uses.lock);
     return status;

@@ -35,8 +35,7 @@ static void *use_a_queue(void *argument)
     hal_device *device = NULL;
     hal_queue *queue = NULL;
     void *result = argument;
-    if (hal_device_open("mock", &device) != HAL_OK ||
-        hal_queue_create(device, &queue) != HAL_OK) {
+    if (hal_device_open("mock", &device) != HAL_OK || hal_queue_create(device, &queue) != HAL_OK) {
         return argument;
     }
     for (int i = 0; i < ROUNDS; i++) {
@@ -135,12 +134,28 @@ static void *share_a_buffer(void *argument)
     return result;
 }
 
+/* The first use of a buffer whose memory another queue is still going to use. */
+static void *use_first(void *argument)
+{
+    hal_queue *queue = NULL;
+    void *pointer = NULL;
+    hal_status status = hal_queue_create(shared_device, &queue);
+    if (status == HAL_OK && *(const int *)argument == 0) {
+        status = hal_buffer_map_begin(shared_buffer, &pointer);
+        status = status == HAL_OK ? hal_buffer_map_end(shared_buffer) : status;
+    } else if (status == HAL_OK) {
+        status = hal_queue_fill(queue, (hal_range){shared_buffer, 0, 4}, 1);
+    }
+    hal_queue_destroy(queue);
+    return status == HAL_OK ? NULL : argument;
+}
+
 /* Small and large writes, through memory that all threads share. It may be short: then what cannot
  * be had has to be tried again, when another thread has given back what it holds. */
 static void *write_much(void *argument)
 {
     enum { BYTES = 40000, PLACE = 64, PLACES = BYTES / PLACE };
-    const uint32_t number = (uint32_t)*(const int *)argument;
+    const uint32_t number = (uint32_t) * (const int *)argument;
     hal_queue *queue = NULL;
     hal_buffer *buffer = NULL;
     uint32_t *data = calloc(1, BYTES), *seen = calloc(1, BYTES);
@@ -274,6 +289,47 @@ TEST(buffers_and_kernels_are_shared)
     mock_is_clean(mock);
 }
 
+/* Two threads use a buffer first; one of them gets it other memory, which takes a while. */
+TEST(memory_in_use_is_replaced_once)
+{
+    shared_device = mock_open("mock:1");
+    hal_queue *queue = mock_queue(shared_device);
+    for (int first = 0; first < 2; first++) { /* maps, or fills */
+        const int numbers[2] = {first, 1 - first};
+        pthread_t threads[2];
+        hal_memory_statistics now;
+        shared_buffer = mock_buffer(shared_device, 4096);
+        assert_ok(hal_queue_fill(queue, (hal_range){shared_buffer, 0, 4}, 1)); /* in recording */
+        hal_buffer_release(shared_buffer);
+        shared_buffer = mock_buffer(shared_device, 4096);
+        const uint32_t before = mock->calls[MOCK_ALLOCATE];
+        mock->stall[MOCK_ALLOCATE] = 1;
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(pthread_create(&threads[i], NULL, use_first, (void *)&numbers[i]), 0);
+            while (i == 0 && mock->calls[MOCK_ALLOCATE] == before) {
+                nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+            }
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* the second one waits */
+        mock->stall[MOCK_ALLOCATE] = 0;
+        for (int i = 0; i < 2; i++) {
+            void *result = NULL;
+            pthread_join(threads[i], &result);
+            assert_null(result);
+        }
+        assert_int_equal(mock->calls[MOCK_ALLOCATE], before + 1);
+        hal_buffer_release(shared_buffer);
+        assert_ok(hal_queue_wait(queue, HAL_WAIT_FOREVER));
+        assert_ok(hal_device_get_memory(shared_device, &now));
+        assert_int_equal(now.in_use_bytes, 0);
+        assert_int_equal(now.pooled_bytes, mock->memory_bytes);
+        assert_ok(hal_device_trim(shared_device));
+    }
+    hal_queue_destroy(queue);
+    hal_device_release(shared_device);
+    mock_is_clean(mock);
+}
+
 TEST(writes_share_the_pool)
 {
     shared_device = mock_open("mock");
@@ -290,4 +346,10 @@ TEST(writes_share_the_pool)
     mock_is_clean(mock);
 }
 
-UNIT_MAIN(sides_begin, NULL)
+static int begin(void **state)
+{
+    mock_find("mock")->infos[1].features = HAL_FEATURE_MAP_DEVICE;
+    return sides_begin(state);
+}
+
+UNIT_MAIN(begin, NULL)
