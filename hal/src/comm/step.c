@@ -426,20 +426,15 @@ static hal_status step_advance(hal_host_fence *fence, bool repeats, bool *signal
 }
 
 /* MPI may write and read memory of a step that failed at any time: it is never reused. */
-static void step_keep_memory(const group_step *step)
+static void step_keep_memory(const group_step *step, const hal_segments *segments)
 {
-    const hal_segments *both[] = {&step->is.in, &step->is.out};
-    hal_pool *pool = step->timeline->device->pool;
-    for (uint32_t i = 0; i < 2; i++) {
-        if (both[i]->count > 0) {
-            hal_log(
-                HAL_LOG_WARN,
+    if (segments->count > 0) {
+        hal_log(HAL_LOG_WARN,
                 "communicator: rank %u of %u: MPI has not ended a message of the failed step %llu: "
                 "%llu bytes of memory stay allocated",
                 step->comm->rank, step->comm->count, (unsigned long long)step->number,
-                (unsigned long long)both[i]->memory->bytes);
-            hal_pool_keep(pool, both[i]->memory);
-        }
+                (unsigned long long)segments->memory->bytes);
+        hal_pool_keep(step->timeline->device->pool, segments->memory);
     }
 }
 
@@ -505,27 +500,6 @@ static const hal_fence_peers step_peers = {.get_group = step_get_group,
                                            .has_left = hal_comm_has_left,
                                            .write_left = hal_comm_write_left};
 
-/* Until the step is destroyed, since its memory is known by what the buffers have. */
-static void step_hold_buffers(const group_step *step)
-{
-    const hal_segments *both[] = {&step->is.in, &step->is.out};
-    for (uint32_t i = 0; i < 2; i++) {
-        if (both[i]->count > 0 && both[i]->buffer) {
-            hal_buffer_ref(both[i]->buffer);
-        }
-    }
-}
-
-static void step_let_buffers_go(const group_step *step)
-{
-    const hal_segments *both[] = {&step->is.in, &step->is.out};
-    for (uint32_t i = 0; i < 2; i++) {
-        if (both[i]->count > 0 && both[i]->buffer) {
-            hal_buffer_unref(both[i]->buffer);
-        }
-    }
-}
-
 static void step_destroy(hal_host_fence *fence)
 {
     group_step *step = (group_step *)fence;
@@ -533,10 +507,12 @@ static void step_destroy(hal_host_fence *fence)
         hal_mailbox_fail(step->comm->mailbox, step->comm->rank, HAL_ERROR_INVALID_STATE,
                          "its queue dropped a collective");
         if (step->has_transfers && hal_transport_drop(step->comm->mailbox->transport)) {
-            step_keep_memory(step);
+            step_keep_memory(step, &step->is.in);
+            step_keep_memory(step, &step->is.out);
         }
     }
-    step_let_buffers_go(step);
+    hal_buffer_unref(step->is.in.buffer);
+    hal_buffer_unref(step->is.out.buffer);
     hal_comm_unref(step->comm);
     free(step);
 }
@@ -569,7 +545,9 @@ hal_status hal_step_record(hal_comm *comm, hal_queue *queue,
     step->value = point.value;
     step->number = ++comm->last_step;
     step->is = *description;
-    step_hold_buffers(step);
+    /* Held until the step is destroyed: a block that the pool has may be joined with others. */
+    hal_buffer_ref(step->is.in.buffer);
+    hal_buffer_ref(step->is.out.buffer);
     step->is_large = hal_direct_is_possible(comm->mailbox, &step->is.call);
     queue->recorder.recording->fence = &step->fence;
     /* The data is on its way while the commands that follow are recorded. */

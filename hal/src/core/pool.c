@@ -12,13 +12,13 @@
 #include <string.h>
 
 #define SMALLEST 256u
-#define LARGEST_STEP (UINT64_C(2) << 20) /* between sizes; below: a quarter of a power of two */
-#define CLASSES 232                      /* four per power of two from SMALLEST on */
+#define LARGEST_STEP (UINT64_C(2) << 20)  /* between sizes; below: a quarter of a power of two */
+#define CLASSES 232                       /* four per power of two from SMALLEST on */
 #define LEAST_DIVIDED (UINT64_C(1) << 20) /* requests of as many bytes get parts of blocks */
 #define DIVIDED_STEP (UINT64_C(64) << 10) /* between sizes of parts, and the least rest */
 #define SEGMENT_DIVISOR 16                /* memory for several parts: this part of what is held */
 #define LARGEST_SEGMENT (UINT64_C(64) << 20)
-#define MAX_SCANNED 16                   /* blocks of a class that are candidates for one request */
+#define MAX_SCANNED 16   /* blocks of a class that are candidates for one request */
 #define MAX_SKIPPED 1024 /* blocks of a class that are skipped because they are busy */
 #define POOL_DIVISOR 2   /* the pool keeps at most this part of the device's memory */
 
@@ -151,21 +151,24 @@ static void pool_give_spare(hal_pool *pool, hal_memory *block)
 /* Without the lock. */
 static void blocks_free(hal_pool *pool, hal_memory *list)
 {
-    while (list) {
-        hal_memory *next = list->next;
+    hal_memory *last = NULL;
+    for (hal_memory *block = list; block; block = block->next) {
         hal_event event = {.kind = HAL_EVENT_FREE,
                            .device = pool->device,
-                           .memory = list->handle,
-                           .bytes = list->bytes};
+                           .memory = block->handle,
+                           .bytes = block->bytes};
         hal_event_begin(&event);
-        pool->device->plugin->memory_free(pool->device->handle, list->handle);
+        pool->device->plugin->memory_free(pool->device->handle, block->handle);
         hal_event_end(&event, HAL_OK);
-        free(list->description);
-        list->description = NULL;
+        free(block->description);
+        block->description = NULL;
+        last = block;
+    }
+    if (last) {
         pthread_mutex_lock(&pool->lock);
-        pool_give_spare(pool, list);
+        last->next = pool->spares;
+        pool->spares = list;
         pthread_mutex_unlock(&pool->lock);
-        list = next;
     }
 }
 
@@ -219,18 +222,18 @@ static hal_memory *class_find(const pool_class *class, uint64_t bytes, bool idle
     hal_memory *best = NULL;
     hal_last_use busy[MAX_SCANNED];
     uint32_t scanned = 0, skipped = 0, busy_count = 0;
-    for (hal_memory *block = class->first;
-         block && scanned < MAX_SCANNED && skipped < MAX_SKIPPED; block = block->next) {
+    for (hal_memory *block = class->first; block && scanned < MAX_SCANNED && skipped < MAX_SKIPPED;
+         block = block->next) {
         if (block->is_kept || block_is_behind(block, busy, busy_count)) {
             skipped++;
             continue;
         }
         scanned++;
-        if (block->bytes > bytes + bytes / 2 && !block_can_be_divided(block)) {
-            continue; /* all of it would be in use */
-        }
         if (block->bytes < bytes || (best && block->bytes >= best->bytes)) {
             continue;
+        }
+        if (block->bytes > bytes + bytes / 2 && !block_can_be_divided(block)) {
+            continue; /* all of it would be in use */
         }
         if (block_is_available(block, idle)) {
             best = block;
@@ -424,32 +427,28 @@ static hal_status block_create(hal_pool *pool, hal_memory_kind kind, uint64_t by
     if (status == HAL_ERROR_OUT_OF_MEMORY && allocated > size) {
         status = block_allocate(pool, kind, size, size, block);
     }
+    *memory = NULL;
     if (status == HAL_ERROR_OUT_OF_MEMORY) {
         hal_log(HAL_LOG_INFO, "out of memory at %llu bytes: trimming the pool",
                 (unsigned long long)bytes);
         hal_pool_trim(pool, true);
-        /* What stays, beside parts in use, has been joined and is idle now. */
+        /* The trim joined neighbours that it could not free; they are idle now. */
         *memory = pool_reuse(pool, kind, bytes, idle);
-        if (*memory) {
-            pthread_mutex_lock(&pool->lock);
-            pool_give_spare(pool, block);
-            pthread_mutex_unlock(&pool->lock);
-            hal_message_restore(&before);
-            return HAL_OK;
-        }
         size = bytes > UINT64_MAX - SMALLEST ? bytes : (bytes + SMALLEST - 1) & ~(SMALLEST - 1ull);
-        status = block_allocate(pool, kind, size, size, block);
+        status = *memory ? HAL_OK : block_allocate(pool, kind, size, size, block);
     }
-    if (status == HAL_OK) {
-        hal_message_restore(&before); /* a failure that trimming has cured */
+    if (status == HAL_OK && !*memory) {
+        *memory = block;
     } else {
         pthread_mutex_lock(&pool->lock);
         pool_give_spare(pool, block);
         pthread_mutex_unlock(&pool->lock);
-        return status == HAL_ERROR_OUT_OF_MEMORY ? fail_out_of_memory(pool, kind, bytes) : status;
     }
-    *memory = block;
-    return HAL_OK;
+    if (status == HAL_OK) {
+        hal_message_restore(&before); /* a failure that trimming has cured */
+        return HAL_OK;
+    }
+    return status == HAL_ERROR_OUT_OF_MEMORY ? fail_out_of_memory(pool, kind, bytes) : status;
 }
 
 /* Without host memory the list stays incomplete, and fewer blocks are freed. */
@@ -573,7 +572,8 @@ void hal_pool_give(hal_pool *pool, hal_memory *memory)
     if (trims) {
         hal_pool_trim(pool, false);
         pthread_mutex_lock(&pool->lock);
-        pool->trim_above = pool->pooled_bytes + limit / 8; /* parts beside others stay */
+        /* A part is not freed while its neighbours are in use: trimming again would be in vain. */
+        pool->trim_above = pool->pooled_bytes + limit / 8;
         pthread_mutex_unlock(&pool->lock);
     }
     if (trims || is_last) {
@@ -713,9 +713,8 @@ hal_status hal_memory_flush(hal_device *device, const hal_memory *memory, uint64
         return HAL_OK;
     }
     hal_host_clear_error();
-    const hal_status status =
-        device->plugin->memory_flush(device->handle, memory->handle, memory->offset + offset,
-                                     bytes);
+    const hal_status status = device->plugin->memory_flush(device->handle, memory->handle,
+                                                           memory->offset + offset, bytes);
     return status == HAL_OK ? HAL_OK
                             : hal_device_failed(device, status, "flushing %llu mapped bytes",
                                                 (unsigned long long)bytes);
@@ -728,9 +727,8 @@ hal_status hal_memory_invalidate(hal_device *device, const hal_memory *memory, u
         return HAL_OK;
     }
     hal_host_clear_error();
-    const hal_status status =
-        device->plugin->memory_invalidate(device->handle, memory->handle, memory->offset + offset,
-                                     bytes);
+    const hal_status status = device->plugin->memory_invalidate(device->handle, memory->handle,
+                                                                memory->offset + offset, bytes);
     return status == HAL_OK ? HAL_OK
                             : hal_device_failed(device, status, "invalidating %llu mapped bytes",
                                                 (unsigned long long)bytes);

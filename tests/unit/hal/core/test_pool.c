@@ -396,7 +396,7 @@ TEST_WITH(a_block_of_two_queues_serves_no_small_request, reset, NULL)
     hal_buffer_release(small);
 }
 
-/* Parts beside one in use, which the driver cannot have back. */
+/* Their neighbour is in use, so the driver does not get them back. */
 TEST_WITH(blocks_that_a_trim_has_joined_serve_the_request, reset, NULL)
 {
     hal_queue *other = mock_queue(device);
@@ -435,6 +435,60 @@ TEST_WITH(the_pool_keeps_a_part_of_the_memory_at_most, reset, NULL)
         hal_buffer_release(buffers[i]);
         assert_true(memory_now().pooled_bytes <= 512u << 20);
     }
+}
+
+/* Makes six blocks of which the first MiB is in use and 99 MiB are in the pool. */
+static void divide_six_blocks(hal_buffer *in_use[6], hal_buffer *pooled[6])
+{
+    for (int i = 0; i < 6; i++) {
+        pooled[i] = mock_buffer(device, 100u << 20);
+    }
+    for (int i = 0; i < 6; i++) {
+        hal_buffer_release(pooled[i]);
+        in_use[i] = mock_buffer(device, 1u << 20);
+        pooled[i] = mock_buffer(device, 99u << 20);
+    }
+    for (int i = 0; i < 6; i++) {
+        hal_buffer_release(pooled[i]);
+    }
+}
+
+/* What cannot be freed is more than the pool keeps: it trims again when there is much more. */
+TEST_WITH(a_pool_that_stays_large_is_not_trimmed_at_each_release, reset, NULL)
+{
+    hal_buffer *in_use[6], *parts[6], *upload[2];
+    divide_six_blocks(in_use, parts);
+    assert_int_equal(memory_now().pooled_bytes, 594u << 20); /* the limit is 512 */
+    assert_ok(hal_buffer_create(device, HAL_MEMORY_UPLOAD, 16u << 20, &upload[0]));
+    assert_ok(hal_buffer_create(device, HAL_MEMORY_UPLOAD, 60u << 20, &upload[1]));
+    hal_buffer_release(upload[0]);
+    assert_int_equal(memory_now().pooled_bytes, 610u << 20);
+    hal_buffer_release(upload[1]);
+    assert_int_equal(memory_now().pooled_bytes, 594u << 20);
+    /* Below the limit in between, the next release above it trims. */
+    parts[0] = mock_buffer(device, 99u << 20);
+    assert_ok(hal_buffer_create(device, HAL_MEMORY_UPLOAD, 8u << 20, &upload[0]));
+    hal_buffer_release(upload[0]);
+    assert_int_equal(memory_now().pooled_bytes, 503u << 20);
+    hal_buffer_release(parts[0]);
+    assert_int_equal(memory_now().pooled_bytes, 594u << 20);
+    for (int i = 0; i < 6; i++) {
+        hal_buffer_release(in_use[i]);
+    }
+}
+
+/* Small requests get parts of larger allocations; where there is no room for one, what they need. */
+TEST_WITH(the_exact_size_is_tried_before_the_pool_is_trimmed, reset, NULL)
+{
+    hal_buffer *large = mock_buffer(device, 512u << 20), *upload = NULL;
+    assert_ok(hal_buffer_create(device, HAL_MEMORY_UPLOAD, 1u << 20, &upload));
+    hal_buffer_release(upload);
+    mock->memory_limit = 520u << 20;
+    hal_buffer *small = mock_buffer(device, 2u << 20);
+    assert_int_equal(memory_now().in_use_bytes, 514u << 20);
+    assert_int_equal(memory_now().pooled_bytes, 1u << 20);
+    hal_buffer_release(small);
+    hal_buffer_release(large);
 }
 
 TEST_WITH(trimming_gives_all_back, reset, NULL)
