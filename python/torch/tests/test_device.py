@@ -21,6 +21,13 @@ def values(*shape, dtype=torch.float32):
     return (torch.randn(*shape, generator=generator) * 3).to(dtype)
 
 
+def test_programs_ask_whether_cuda_captures():
+    """Libraries ask it on every machine. Without a CUDA device that raises, as it does with CUDA's own libraries."""
+    code = "import torch\ntry: print(torch.cuda.is_current_stream_capturing())\nexcept RuntimeError: print(False)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (0, "False\n"), ran.stderr
+
+
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_copies(dtype):
     x = values(3, 4, dtype=dtype)

@@ -5,8 +5,8 @@ cuda_stand_ins.py TORCH_LIB_FOLDER OUTPUT_FOLDER
 
 PyPI has no wheel for processors alone, and the ordinary one does not load without 2.5 GB of CUDA
 packages. On a machine without an NVIDIA GPU nothing in them is used: each function of a stand-in
-returns cudaErrorNoDevice. With OUTPUT_FOLDER in LD_LIBRARY_PATH, `pip install --no-deps torch` is
-enough. Needs readelf, nm and gcc. Libraries that the loader finds elsewhere are left out, except
+returns cudaErrorNoDevice, or a message. With OUTPUT_FOLDER in LD_LIBRARY_PATH,
+`pip install --no-deps torch` is enough. Needs readelf, nm and gcc. Libraries that the loader finds elsewhere are left out, except
 for those of CUDA.
 """
 import re
@@ -16,6 +16,7 @@ from collections import defaultdict
 from pathlib import Path
 
 NO_DEVICE = 100
+MESSAGE = re.compile(r"(?!cuGet)\w+Get(Error|Status)(String|Name)|ncclGetLastError")
 CUDA = re.compile(r"lib(cu|nv|nccl)\w*\.so\.\d+")
 NAME_OF_CUDA = re.compile(r"(__)?(cu[A-Z]|cuda[A-Z]|cufile|cuFile|cusparse|nccl|nvshmem|nvrtc)\w*")
 
@@ -47,6 +48,12 @@ def undefined_symbols(file):
         yield name, version.lstrip("@")
 
 
+def function_of(symbol):
+    if MESSAGE.fullmatch(symbol):
+        return f'const char *{symbol}(void) {{ return "no CUDA device is available"; }}\n'
+    return f"int {symbol}(void) {{ return {NO_DEVICE}; }}\n"
+
+
 def write_library(folder, name, versions, symbols):
     plain = sorted(symbol for symbol, version in symbols if not version)
     script = ""
@@ -55,8 +62,7 @@ def write_library(folder, name, versions, symbols):
         script += f"{version} {{ {'global: ' if exported else ''}{exported}}};\n"
     script_file = folder / "versions"
     script_file.write_text(script)
-    code = "".join(f"int {symbol}(void) {{ return {NO_DEVICE}; }}\n"
-                   for symbol in sorted({s for s, v in symbols if v} | set(plain)))
+    code = "".join(map(function_of, sorted({s for s, v in symbols if v} | set(plain))))
     command = ["gcc", "-w", "-shared", "-fPIC", "-fno-builtin", "-x", "c", "-", "-o",
                str(folder / name), f"-Wl,-soname,{name}"]
     if versions:
