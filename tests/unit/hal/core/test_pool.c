@@ -477,7 +477,7 @@ TEST_WITH(a_pool_that_stays_large_is_not_trimmed_at_each_release, reset, NULL)
     }
 }
 
-/* Small requests get parts of larger allocations; where there is no room for one, what they need. */
+/* A small request gets a part of a larger allocation; where that has no room, what it needs. */
 TEST_WITH(the_exact_size_is_tried_before_the_pool_is_trimmed, reset, NULL)
 {
     hal_buffer *large = mock_buffer(device, 512u << 20), *upload = NULL;
