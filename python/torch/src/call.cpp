@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
@@ -168,27 +167,16 @@ at::DimVector shape_of(const Array &array)
     return shape;
 }
 
-// Operators of which PyTorch wants no operand as their result.
-bool moves_elements(const std::string &name)
-{
-    static const std::set<std::string> names = {
-        "aten::cat",           "aten::gather",     "aten::index",
-        "aten::index_select",  "aten::kthvalue",   "aten::masked_select",
-        "aten::take",          "aten::mode",       "aten::median",
-    };
-    return names.count(name) != 0;
-}
-
 struct Kernel final : c10::OperatorKernel {
     Formula formula;
     Types types;
     Form form;
+    Sharing sharing;
     ShapeRule shape_rule; // or null
-    bool is_moving;
 
     Kernel(const Operator &row, const c10::FunctionSchema &schema)
-        : formula(row.formula), types(row.types), form(form_of(schema)),
-          shape_rule(shape_rule_of(schema.name())), is_moving(moves_elements(schema.name()))
+        : formula(row.formula), types(row.types), form(form_of(schema)), sharing(row.sharing),
+          shape_rule(shape_rule_of(schema.name()))
     {
     }
 
@@ -198,27 +186,30 @@ struct Kernel final : c10::OperatorKernel {
                form.written.end();
     }
 
-    // Ours are computed before they are written, but programs that rely on that would be wrong
-    // elsewhere.
-    static void require_apart(const Tensor &written, const Tensor &operand)
+    void check_operand(const Tensor &written, const Tensor &operand) const
     {
-        if (operand.defined() && is_ours(operand)) {
+        if (!operand.defined() || !is_ours(operand)) {
+            return;
+        }
+        if (sharing == Sharing::NONE) {
             at::assert_no_overlap(written, operand);
+        } else {
+            at::assert_no_partial_overlap(written, operand);
         }
     }
 
     void check_overlap(const Call &c, const Tensor &written) const
     {
-        for (size_t i = 0; is_moving && i < c.count(); i++) {
+        for (size_t i = 0; sharing != Sharing::ANY && i < c.count(); i++) {
             const c10::IValue &value = c.value(i);
             if (is_written(i)) {
                 continue;
             }
             if (value.isTensor()) {
-                require_apart(written, value.toTensor());
+                check_operand(written, value.toTensor());
             } else if (value.isTensorList()) {
                 for (const Tensor &operand : value.toTensorVector()) {
-                    require_apart(written, operand);
+                    check_operand(written, operand);
                 }
             }
         }
@@ -227,9 +218,11 @@ struct Kernel final : c10::OperatorKernel {
     // Before any of the results is resized or written.
     void check_results(const Call &c) const
     {
-        for (size_t k = 0; form.is_out && k < form.written.size(); k++) {
-            const Tensor &written = c.tensor((size_t)form.written[k]);
-            at::assert_no_internal_overlap(written);
+        for (const int index : form.written) {
+            const Tensor &written = c.tensor((size_t)index);
+            if (form.is_out) {
+                at::assert_no_internal_overlap(written);
+            }
             check_overlap(c, written);
         }
     }
@@ -242,7 +235,7 @@ struct Kernel final : c10::OperatorKernel {
         const at::DimVector shape = shape_of(array);
         if (form.is_out) {
             at::native::resize_output(target, shape);
-            check_overlap(c, target);
+            check_overlap(c, target); // a view that has grown may have reached an operand
         } else {
             TORCH_CHECK(target.sizes() == at::IntArrayRef(shape), "output with shape ",
                         target.sizes(), " doesn't match the broadcast shape ",

@@ -131,11 +131,20 @@ class Call
 
 using Formula = Results (*)(const Call &);
 
+// How an argument that the operator writes may share memory with its operands in PyTorch. Ours are
+// computed before they are written, but a program that relied on that would be wrong elsewhere.
+enum class Sharing {
+    WHOLE, // if they are the same elements in the same order
+    NONE,
+    ANY
+};
+
 // A row of a table: the operator's forms, with spaces between them, and how they are computed.
 struct Operator {
     const char *forms;
     Types types;
     Formula formula;
+    Sharing sharing = Sharing::WHOLE;
 };
 
 // Registers a table's forms. Those that this version of PyTorch lacks are left out.

@@ -106,10 +106,7 @@ Tensor new_tensor(int64_t device, IntArrayRef sizes, ScalarType type, Cell **cel
 
 void assign_part(Cell *cell, const Tensor &target, const Array &array)
 {
-    TORCH_CHECK(at::has_internal_overlap(target.unsafeGetTensorImpl()) != at::MemOverlap::Yes,
-                "unsupported operation: more than one element of the written-to tensor refers to a "
-                "single memory location. Please clone() the tensor before performing the "
-                "operation.");
+    at::assert_no_internal_overlap(target);
     const Array old = Array::retained(cell->as(array.type()));
     ops_tensor view;
     check(ops_array_describe(old, &view));

@@ -1,4 +1,5 @@
 // Copies between tensors of devices and of the processor, and single values.
+#include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/item.h>
@@ -83,6 +84,7 @@ void from_processor(const Tensor &source, const Tensor &target)
 // a part does not, or it would keep the memory of the whole alive.
 void on_device(const Tensor &source, const Tensor &target)
 {
+    at::assert_no_partial_overlap(target, source);
     Lock lock;
     Array array = array_of(source);
     if ((size_t)source.numel() * source.itemsize() < Cell::of(source)->bytes) {

@@ -400,14 +400,19 @@ Results binary_cross_entropy_with_logits(const Call &c) // x, target, weight, po
     return reduced_loss(weighted(c, loss, 2), c.integer(4));
 }
 
-// The class of each element of a batch: [n] of [n, classes], or a single one.
+// Numbers of classes in a type of indices that has -1, which U8 lacks.
+Array class_numbers(const Array &target)
+{
+    const bool is_index = target.type() == HAL_TYPE_I32 || target.type() == HAL_TYPE_I64;
+    return is_index ? target : cast(target, HAL_TYPE_I64);
+}
+
 // 1 at the class of each row of [n, classes], 0 elsewhere and in ignored rows:
 // comparisons, which are part of the kernels that use them.
 Array hot_classes(const Call &c, const Array &target, hal_type type, int64_t classes,
                   int64_t ignored)
 {
-    const bool is_index = target.type() == HAL_TYPE_I32 || target.type() == HAL_TYPE_I64;
-    Array t = flatten(is_index ? target : cast(target, HAL_TYPE_I64)); // U8 has no -1
+    Array t = flatten(class_numbers(target));
     if (ignored >= 0) {
         t = where(equal(t, (double)ignored), -1.0, t);
     }
@@ -457,8 +462,7 @@ Results loss_of_classes(const Call &c, const Array &p, const Array &target)
     for (int64_t axis = 0; axis < p.rank(); axis++) {
         sizes.push_back(axis == 1 ? 1 : p.length(axis));
     }
-    const bool is_index = target.type() == HAL_TYPE_I32 || target.type() == HAL_TYPE_I64;
-    const Array t = reshape(is_index ? target : cast(target, HAL_TYPE_I64), sizes);
+    const Array t = reshape(class_numbers(target), sizes);
     const Array ignored = equal(t, (double)c.integer(4));
     const Array weights =
         c.has(2) ? where(ignored, 0.0, reshape(Array(ops_array_gather(0, c[2], flatten(t))), sizes))

@@ -555,7 +555,7 @@ const Operator TABLE[] = {
      "pow_.Tensor "
      "pow.Tensor_Tensor_out pow.Scalar pow.Scalar_out",
      Types::COMMON, pow},
-    {"ldexp.Tensor ldexp_ ldexp.out", Types::FLOAT, ldexp},
+    {"ldexp.Tensor ldexp_ ldexp.out", Types::FLOAT, ldexp, Sharing::ANY},
     {FORMS("atan2"), Types::FLOAT, arithmetic<OPS_ATAN2>},
     {FORMS("hypot"), Types::FLOAT, hypot},
     {"xlogy.Tensor xlogy_.Tensor xlogy.OutTensor", Types::FLOAT, xlogy},

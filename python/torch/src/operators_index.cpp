@@ -196,9 +196,9 @@ Array with_first(const Array &x, const Array &part)
 
 Results scatter(const Call &c, ops_scatter_kind kind)
 {
-    at::native::scatter_shape_check(
-        c.tensor(0), c.integer(1), c.tensor(2),
-        c.value(3).isTensor() ? std::optional<Tensor>(c.tensor(3)) : std::nullopt);
+    at::native::scatter_shape_check(c.tensor(0), c.integer(1), c.tensor(2),
+                                    c.value(3).isTensor() ? std::optional<Tensor>(c.tensor(3))
+                                                          : std::nullopt);
     const Array x = c.plain(0);
     const int64_t axis = axis_of(c, 1, x);
     const Array i = checked_indices(c, 2, x.length(axis));
@@ -845,8 +845,8 @@ Results logspace(const Call &c) // start, end, steps, base, out
 }
 
 const Operator TABLE[] = {
-    {"index_select index_select.out", Types::PLAIN, index_select},
-    {"gather gather.out", Types::PLAIN, gather},
+    {"index_select index_select.out", Types::PLAIN, index_select, Sharing::NONE},
+    {"gather gather.out", Types::PLAIN, gather, Sharing::NONE},
     {"embedding", Types::PLAIN, embedding},
     {"embedding_dense_backward", Types::PLAIN, embedding_backward},
     {"scatter.src scatter_.src scatter.src_out scatter.value scatter_.value "
@@ -859,17 +859,17 @@ const Operator TABLE[] = {
      "scatter.reduce_out scatter.value_reduce scatter_.value_reduce "
      "scatter.value_reduce_out",
      Types::PLAIN, scatter_reduce},
-    {"take take.out", Types::PLAIN, take},
+    {"take take.out", Types::PLAIN, take, Sharing::NONE},
     {"index_add index_add_ index_add.out", Types::PLAIN, index_add},
     {"index_fill.int_Scalar index_fill_.int_Scalar index_fill.int_Tensor "
      "index_fill_.int_Tensor",
      Types::PLAIN, index_fill},
     {"index_copy index_copy_ index_copy.out", Types::PLAIN, index_copy},
-    {"index.Tensor index.Tensor_out _unsafe_index.Tensor", Types::PLAIN, index},
+    {"index.Tensor index.Tensor_out _unsafe_index.Tensor", Types::PLAIN, index, Sharing::NONE},
     {"index_put index_put_ _index_put_impl_ _unsafe_index_put", Types::PLAIN, index_put},
     {"nonzero nonzero.out", Types::PLAIN, nonzero},
-    {"masked_select masked_select.out", Types::PLAIN, masked_select},
-    {"cat cat.out", Types::PLAIN, concatenate},
+    {"masked_select masked_select.out", Types::PLAIN, masked_select, Sharing::NONE},
+    {"cat cat.out", Types::PLAIN, concatenate, Sharing::NONE},
     {"flip", Types::PLAIN, flip},
     {"roll", Types::PLAIN, roll},
     {"arange.start_out", Types::PLAIN, arange},
@@ -877,7 +877,7 @@ const Operator TABLE[] = {
     {"logspace.out", Types::PLAIN, logspace},
     {"index_reduce index_reduce_ index_reduce.out", Types::PLAIN, index_reduce},
     {"put_", Types::PLAIN, put},
-    {"masked_scatter_", Types::PLAIN, masked_scatter},
+    {"masked_scatter_", Types::PLAIN, masked_scatter, Sharing::ANY},
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)

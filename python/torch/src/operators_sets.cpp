@@ -457,11 +457,12 @@ Results fraction_and_exponent(const Call &c)
 #define WITH_OUT(name) name " " name ".out"
 
 const Operator TABLE[] = {
-    {"median.dim median.dim_values", Types::PLAIN, [](const Call &c) { return median(c, false); }},
+    {"median.dim median.dim_values", Types::PLAIN, [](const Call &c) { return median(c, false); },
+     Sharing::NONE},
     {"nanmedian.dim nanmedian.dim_values", Types::PLAIN,
      [](const Call &c) { return median(c, true); }},
     {"nanmedian", Types::PLAIN, median_without_nan},
-    {"mode mode.values", Types::PLAIN, mode},
+    {"mode mode.values", Types::PLAIN, mode, Sharing::NONE},
     {"_unique2", Types::PLAIN, unique},
     {"unique_consecutive", Types::PLAIN, unique_runs},
     {"repeat_interleave.Tensor", Types::PLAIN, repeat_places},

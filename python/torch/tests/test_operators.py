@@ -349,6 +349,37 @@ def test_results_that_reductions_may_overwrite():
     assert torch.sum(x, 0, out=x[0]).tolist() == [6, 9] and x.tolist()[0] == [6, 9]
 
 
+SHARED = {  # of x [6]: results that share memory with an operand
+    "add_": lambda x: x[1:].add_(x[:-1]), "mul_ of a transpose": lambda x: x[:4].view(2, 2).mul_(x[:4].view(2, 2).t()),
+    "lerp_": lambda x: x[1:].lerp_(x[:-1], 0.5), "exp out": lambda x: torch.exp(x[:-1], out=x[1:]),
+    "where out": lambda x: torch.where(x[:-1] > 1, x[:-1], x[1:], out=x[1:]),
+    "cumsum out": lambda x: torch.cumsum(x[:-1], 0, out=x[1:]), "copy_": lambda x: x[1:].copy_(x[:-1]),
+    "assignment": lambda x: x.__setitem__(slice(1, None), x[:-1]),
+    "lists": lambda x: torch._foreach_add_([x[1:]], [x[:-1]]),
+    "scatter_": lambda x: x[1:].scatter_(0, torch.arange(2, device=x.device), x[:-1]),
+    "cross": lambda x: torch.linalg.cross(x[:3], x[3:], out=x[:3]), "cat": lambda x: torch.cat([x[:2]], out=x[:2]),
+    "expanded": lambda x: x[:1].expand(3).add_(1), "expanded copy": lambda x: x[:1].expand(3).copy_(x[3:]),
+    "whole": lambda x: x.add_(x), "apart": lambda x: x[:3].add_(x[3:]), "exp of itself": lambda x: torch.exp(x, out=x),
+    "sum": lambda x: torch.sum(x, 0, out=x[0]), "mv": lambda x: x[:2].addmv_(x[:4].view(2, 2), x[1:3]),
+    "as it is": lambda x: x.copy_(x)}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_results_that_share_memory(name, strict):
+    """Refused, or accepted, as by PyTorch's processor; what is refused is left as it is."""
+    answers = []
+    for device in ("cpu", DEVICE):
+        x, message = torch.arange(6.0).to(device), ""
+        try:
+            SHARED[name](x)
+        except RuntimeError as error:
+            message = str(error)
+        assert not message or "single memory location" in message
+        answers.append((message.partition("Please")[0], x.cpu()))
+    assert answers[0][0] == answers[1][0]
+    torch.testing.assert_close(answers[1][1], answers[0][1])
+
+
 def test_refused_results_are_left_as_they_are():
     x, values = torch.tensor([3.0, 7.0]).to(DEVICE), torch.zeros(0, device=DEVICE)
     with pytest.raises(RuntimeError, match="single memory location"):
