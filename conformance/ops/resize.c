@@ -9,12 +9,12 @@
 #include "case/cases.h"
 #include "ops/fixture.h"
 
-/* x [2, length0, length1], or with channels last [length0, length1, 2]. */
+/* x [channels, length0, length1], or with channels last [length0, length1, channels]. */
 typedef struct resize_case {
     hal_type type;
     ops_resize_kind kind;
     ops_resize_places places;
-    int64_t from[2], to[2];
+    int64_t channels, from[2], to[2];
     bool channels_last, is_gradient;
     operand_layout layout;
 } resize_case;
@@ -42,15 +42,16 @@ static double neighbours(const resize_case *t, uint32_t axis, int64_t i, int64_t
 static size_t place(const resize_case *t, const int64_t *lengths, int64_t channel, int64_t i,
                     int64_t j)
 {
-    return (size_t)(t->channels_last ? (i * lengths[1] + j) * 2 + channel
+    return (size_t)(t->channels_last ? (i * lengths[1] + j) * t->channels + channel
                                      : (channel * lengths[0] + i) * lengths[1] + j);
 }
 
 /* The result, or of a gradient the sums for x; `sizes` of absolute values. */
 static void reference(const resize_case *t, const operand *x, long double *result, double *sizes)
 {
-    for (int64_t n = 0; n < 2 * t->to[0] * t->to[1]; n++) {
-        const int64_t channel = n % 2, i = n / 2 / t->to[1], j = n / 2 % t->to[1];
+    const int64_t c = t->channels;
+    for (int64_t n = 0; n < c * t->to[0] * t->to[1]; n++) {
+        const int64_t channel = n % c, i = n / c / t->to[1], j = n / c % t->to[1];
         int64_t rows[2], columns[2];
         const double down = neighbours(t, 0, i, rows), right = neighbours(t, 1, j, columns);
         for (uint32_t k = 0; k < 4; k++) {
@@ -72,8 +73,9 @@ static void run_resize(case_run *run, const void *parameters)
     const resize_case *t = parameters;
     random_state random = {run->seed};
     const int64_t *in = t->is_gradient ? t->to : t->from, *out = t->is_gradient ? t->from : t->to;
-    const int64_t first[2][3] = {{2, in[0], in[1]}, {2, out[0], out[1]}};
-    const int64_t last[2][3] = {{in[0], in[1], 2}, {out[0], out[1], 2}};
+    const int64_t c = t->channels;
+    const int64_t first[2][3] = {{c, in[0], in[1]}, {c, out[0], out[1]}};
+    const int64_t last[2][3] = {{in[0], in[1], c}, {out[0], out[1], c}};
     case_claim_storage(run, t->type);
     case_claim_arithmetic(run, t->type);
     operand x = operand_create(run, t->type, 3, t->channels_last ? last[0] : first[0], t->layout);
@@ -106,12 +108,13 @@ static void run_resize(case_run *run, const void *parameters)
 static void print_resize(const void *parameters, uint64_t seed, char *name, size_t bytes)
 {
     const resize_case *t = parameters;
-    snprintf(name, bytes,
-             "ops/resize(kind=%s,places=%s,type=%s,from=%lldx%lld,to=%lldx%lld,last=%d,gradient=%d,"
-             "layout=%s,seed=%llu)",
-             kind_names[t->kind], place_names[t->places], hal_type_name(t->type),
-             (long long)t->from[0], (long long)t->from[1], (long long)t->to[0], (long long)t->to[1],
-             t->channels_last, t->is_gradient, layout_name(t->layout), (unsigned long long)seed);
+    snprintf(
+        name, bytes,
+        "ops/resize(kind=%s,places=%s,type=%s,channels=%lld,from=%lldx%lld,to=%lldx%lld,last=%d,"
+        "gradient=%d,layout=%s,seed=%llu)",
+        kind_names[t->kind], place_names[t->places], hal_type_name(t->type), (long long)t->channels,
+        (long long)t->from[0], (long long)t->from[1], (long long)t->to[0], (long long)t->to[1],
+        t->channels_last, t->is_gradient, layout_name(t->layout), (unsigned long long)seed);
 }
 
 static const case_family resizes = {
@@ -126,6 +129,7 @@ void cases_ops_resize(case_list *list)
         const resize_case tested = {.type = types[i % 4],
                                     .kind = i % 2 ? OPS_RESIZE_LINEAR : OPS_RESIZE_NEAREST,
                                     .places = (ops_resize_places)(i % 3),
+                                    .channels = 2,
                                     .from = {s[0], s[1]},
                                     .to = {s[2], s[3]},
                                     .channels_last = i / 3 % 2 != 0,
@@ -133,7 +137,21 @@ void cases_ops_resize(case_list *list)
                                     .layout = (operand_layout)(i % LAYOUT_BROADCAST)};
         case_add_member(list, &resizes, &tested);
     }
-    const resize_case whole = {
-        .type = HAL_TYPE_U8, .from = {4, 5}, .to = {9, 3}, .places = OPS_RESIZE_HALF};
+    const resize_case whole = {.type = HAL_TYPE_U8,
+                               .channels = 2,
+                               .from = {4, 5},
+                               .to = {9, 3},
+                               .places = OPS_RESIZE_HALF};
     case_add_member(list, &resizes, &whole);
+    for (uint32_t i = 0; i < 8; i++) { /* work-items of a GPU compute several channels */
+        const resize_case tested = {.type = HAL_TYPE_F32,
+                                    .kind = i % 2 ? OPS_RESIZE_LINEAR : OPS_RESIZE_NEAREST,
+                                    .places = OPS_RESIZE_HALF,
+                                    .channels = 43,
+                                    .from = {61, 92},
+                                    .to = {183, 87},
+                                    .channels_last = i / 4 != 0,
+                                    .is_gradient = i / 2 % 2 != 0};
+        case_add_member(list, &resizes, &tested);
+    }
 }
