@@ -187,6 +187,9 @@ static ops_array *convolve_transposed(const ops_convolution_options *options, op
             return NULL;
         }
     }
+    if (ops_convolution_is_by_columns(&f, x)) {
+        return ops_convolution_by_columns(&f, x, w, bias);
+    }
     if (ops_convolution_is_direct(&f, true, x)) {
         return ops_convolution_direct(&f, true, x, w, bias);
     }

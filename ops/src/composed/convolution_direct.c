@@ -60,13 +60,12 @@ static other_work work_of(const ops_convolution_form *f, bool is_transposed,
         work.results *= (double)n->y[i];
         work.is_padded = work.is_padded || f->before[i] > 0 || f->after[i] > 0;
     }
-    const int64_t *places =
-        is_transposed && work.has_steps ? n->x : n->y; /* of all phases, about */
-    for (uint32_t i = 0; i < f->rank; i++) {
-        work.windows *= (double)n->window[i] * (double)places[i];
+    for (uint32_t i = 0; i < f->rank; i++) { /* all phases together read so many places, about */
+        const int64_t step = is_transposed ? f->stride[i] : 1;
+        work.line = (n->y[i] + step - 1) / step;
+        work.windows *= (double)n->window[i] * (double)work.line;
     }
     work.is_far = work.has_steps && !is_transposed;
-    work.line = places[f->rank - 1];
     return work;
 }
 
@@ -93,26 +92,71 @@ static double estimate_others(const ops_convolution_form *f, bool is_transposed,
            (f->groups > 1 ? t->copied_join_ns * work.results : 0) + phases;
 }
 
+/* The same of columns; -1: there are none. */
+static double estimate_columns(const ops_convolution_form *f, const ops_array *x,
+                               const ops_convolution_tuning *t)
+{
+    const double columns = ops_convolution_column_elements(f, x);
+    double results = (double)(f->images * f->groups) * (double)f->outputs, sums = results;
+    for (uint32_t i = 0; i < f->rank; i++) {
+        results *= (double)f->places[i];
+        sums *= (double)f->window[i] * (double)x->view.shape[i + 2];
+    }
+    return columns > 0 && f->inputs > 1
+               ? t->column_sum_ns * sums * (double)f->inputs +
+                     t->column_ns * (double)f->images * columns + t->column_result_ns * results +
+                     t->column_phase_ns * (double)ops_convolution_phase_count(f) +
+                     t->column_tap_ns * (double)ops_convolution_volume(f, f->window)
+               : -1;
+}
+
+/* Whether the device may choose other ways than products of windows, by estimates. Compilers of
+ * vectors take long for windows without loops. */
+static bool may_choose(const ops_convolution_form *f, const ops_context *context)
+{
+    return context->convolution == OPS_CONVOLUTION_AUTO && !ops_convolution_is_pointwise(f) &&
+           context->tuning->convolution.direct_sum_ns > 0 && context->info->item_vector_bytes == 0;
+}
+
+/* Nanoseconds of direct sums, or -1. */
+static double estimate_direct(const ops_convolution_form *f, bool is_transposed, const ops_array *x)
+{
+    const ops_direct_form form = form_of(f, is_transposed);
+    const ops_direct_lengths n = lengths_of(f, x);
+    const int32_t line = f->channels_last ? -1 : (int32_t)f->rank - 1;
+    uint32_t axis;
+    return n.images == 0 || n.outputs == 0 || !ops_direct_has_few_phases(&form, &n)
+               ? -1
+               : ops_direct_estimate(&form, &n, &x->owner->context->tuning->convolution, line, line,
+                                     &axis);
+}
+
 bool ops_convolution_is_direct(const ops_convolution_form *f, bool is_transposed,
                                const ops_array *x)
 {
     const ops_context *context = x->owner->context;
-    const ops_convolution_tuning *tuning = &context->tuning->convolution;
-    const ops_direct_form form = form_of(f, is_transposed);
-    const ops_direct_lengths n = lengths_of(f, x);
     const bool is_asked = context->convolution == OPS_CONVOLUTION_DIRECT;
-    /* Compilers of vectors take long for windows without loops. */
-    const bool may_choose = context->convolution == OPS_CONVOLUTION_AUTO &&
-                            !ops_convolution_is_pointwise(f) && tuning->direct_sum_ns > 0 &&
-                            context->info->item_vector_bytes == 0;
-    if ((!is_asked && !may_choose) || n.images == 0 || n.outputs == 0 ||
-        !ops_direct_has_few_phases(&form, &n)) {
+    if (!is_asked && !may_choose(f, context)) {
         return false;
     }
-    const int32_t line = f->channels_last ? -1 : (int32_t)f->rank - 1;
-    uint32_t axis;
-    const double direct = ops_direct_estimate(&form, &n, tuning, line, line, &axis);
-    return direct >= 0 && (is_asked || direct < estimate_others(f, is_transposed, &n, tuning));
+    const ops_direct_lengths n = lengths_of(f, x);
+    const double direct = estimate_direct(f, is_transposed, x);
+    return direct >= 0 && (is_asked || direct < estimate_others(f, is_transposed, &n,
+                                                                &context->tuning->convolution));
+}
+
+bool ops_convolution_is_by_columns(const ops_convolution_form *f, const ops_array *x)
+{
+    const ops_context *context = x->owner->context;
+    const ops_convolution_tuning *tuning = &context->tuning->convolution;
+    if (!may_choose(f, context)) {
+        return false;
+    }
+    const ops_direct_lengths n = lengths_of(f, x);
+    const double columns = estimate_columns(f, x, tuning);
+    const double direct = columns < 0 ? -1 : estimate_direct(f, true, x);
+    return columns >= 0 && (direct < 0 || columns < direct) &&
+           columns < estimate_others(f, true, &n, tuning);
 }
 
 ops_array *ops_convolution_direct(const ops_convolution_form *f, bool is_transposed, ops_array *x,

@@ -12,6 +12,9 @@
 bool ops_convolution_is_direct(const ops_convolution_form *form, bool is_transposed,
                                const ops_array *x);
 
+/* Whether a transposed convolution takes less time by columns (ops_convolution_by_columns). */
+bool ops_convolution_is_by_columns(const ops_convolution_form *form, const ops_array *x);
+
 /* The caller's result; w as the caller gives it, [O, C, window] or [C, O, window]. */
 ops_array *ops_convolution_direct(const ops_convolution_form *form, bool is_transposed,
                                   ops_array *x, ops_array *w, ops_array *bias);

@@ -35,6 +35,13 @@ bool ops_convolution_has_phases(const ops_convolution_form *form, bool is_implic
 ops_array *ops_convolution_phases(const ops_convolution_form *form, bool is_implicit, ops_array *x,
                                   ops_array *w, ops_array *bias);
 
+/* The same, with steps or without, of weights as they are, [groups C, O, window], by columns, the
+ * products of x with each element of the window, which are added where windows overlap; and the
+ * elements of the columns of an image, 0 where it is not computed so. */
+double ops_convolution_column_elements(const ops_convolution_form *form, const ops_array *x);
+ops_array *ops_convolution_by_columns(const ops_convolution_form *form, ops_array *x, ops_array *w,
+                                 ops_array *bias);
+
 /* The gradient by the weights, of x without padding: [groups O, C, window]. */
 ops_array *ops_convolution_implicit_weights(const ops_convolution_form *form, ops_array *x,
                                             ops_array *dy);

@@ -240,6 +240,9 @@ typedef struct ops_convolution_tuning {
     double copied_near_ns, copied_far_ns, copied_short_ns, copied_sum_ns, few_rows, copied_pad_ns,
         copied_join_ns, copied_phase_ns;
     double depthwise_near_ns, depthwise_far_ns, depthwise_pad_ns;
+    /* The same of columns, products of dy with each element of the window: of a multiplication, of
+     * an element of columns among zeros, of a result, of a phase, of an element of the window. */
+    double column_sum_ns, column_ns, column_result_ns, column_phase_ns, column_tap_ns;
 } ops_convolution_tuning;
 
 /* Attention (attention/attention.c). */

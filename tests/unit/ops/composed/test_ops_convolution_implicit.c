@@ -1,5 +1,6 @@
 /* Convolutions whose product reads the windows in the image, next to those that copy them, as every
  * kind of device. */
+#include "composed/convolution_direct.h"
 #include "composed/convolution_implicit.h"
 #include "gemm/portable.h"
 #include "ops/composed/convolution_trial.h"
@@ -58,6 +59,65 @@ static void few_results_agree(void **state)
         t.length[0] += i % 3 * 8 + 1;
         check_way(&t, WEIGHTS, OPS_CONVOLUTION_AUTO);
     }
+}
+
+/* Gradients by the input as columns, whose neighbours are places or channels, of images that one
+ * piece has or several, with zeros around places and without. */
+static void columns_agree(void **state)
+{
+    ops_convolution_tuning *tuning = &test_tune(test_context)->convolution;
+    const ops_convolution_tuning kept = *tuning;
+    tuning->direct_sum_ns = tuning->copied_sum_ns = 1e6;
+    tuning->column_sum_ns = tuning->column_ns = tuning->column_result_ns = 0;
+    tuning->column_phase_ns = tuning->column_tap_ns = 0;
+    state_of_numbers = 13;
+    for (int i = 0; i < 30; i++) {
+        trial t;
+        draw(&t, false);
+        t.type = i % 3 ? HAL_TYPE_F32 : HAL_TYPE_F64;
+        t.inputs += i % 4 == 1 ? 16 : 0; /* of the gradient: neighbours */
+        t.outputs += 1;
+        t.window[0] += 1;
+        t.length[0] += i % 5 + 1;
+        tuning->piece_bytes = i % 2 ? 1 << 10 : 4 << 20;
+        check_way(&t, INPUT, OPS_CONVOLUTION_AUTO);
+    }
+    *tuning = kept;
+}
+
+static ops_array *numbers(uint32_t rank, const int64_t *shape)
+{
+    whole x = whole_numbers(HAL_TYPE_F32, rank, shape);
+    free(x.elements);
+    return x.array;
+}
+
+/* Many channels make columns, few ones do not, nor narrow floats, which would be rounded twice, nor
+ * what is asked for otherwise. */
+static void columns_are_chosen(void **state)
+{
+    const bool has_columns = test_context->tuning->convolution.direct_sum_ns > 0 &&
+                             test_context->info->item_vector_bytes == 0;
+    ops_convolution_form f = {.rank = 2,
+                              .images = 2,
+                              .groups = 1,
+                              .inputs = 217,
+                              .outputs = 34,
+                              .length = {17, 17},
+                              .window = {5, 5},
+                              .places = {13, 13},
+                              .stride = {3, 3},
+                              .dilation = {1, 1}};
+    ok(ops_scope_begin(test_context));
+    ops_array *dy = numbers(4, (int64_t[]){2, 217, 3, 3});
+    assert_int_equal(ops_convolution_is_by_columns(&f, dy), has_columns);
+    assert_false(ops_convolution_is_by_columns(&f, made(ops_array_cast(HAL_TYPE_BF16, dy))));
+    ops_context_set_convolution(test_context, OPS_CONVOLUTION_COPIED);
+    assert_false(ops_convolution_is_by_columns(&f, dy));
+    ops_context_set_convolution(test_context, OPS_CONVOLUTION_AUTO);
+    f.inputs = 1;
+    assert_false(ops_convolution_is_by_columns(&f, numbers(4, (int64_t[]){2, 1, 3, 3})));
+    ok(ops_scope_end(test_context));
 }
 
 /* In parts of k, whose sums are added. */
@@ -132,13 +192,6 @@ static void kernels_agree(void **state)
         assert_memory_equal(special, general, (size_t)count[0] * sizeof *special);
     }
     ops_context_set_kernels(test_context, OPS_KERNELS_AUTO);
-}
-
-static ops_array *numbers(uint32_t rank, const int64_t *shape)
-{
-    whole x = whole_numbers(HAL_TYPE_F32, rank, shape);
-    free(x.elements);
-    return x.array;
 }
 
 /* One kernel multiplies: no windows are copied. */
@@ -229,6 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_ones_agree),      cmocka_unit_test(phases_agree),
         cmocka_unit_test(kernels_agree),         cmocka_unit_test(few_results_agree),
+        cmocka_unit_test(columns_agree),         cmocka_unit_test(columns_are_chosen),
         cmocka_unit_test(parts_agree),           cmocka_unit_test(kernels_are_counted),
         cmocka_unit_test(large_ones_are_chosen), cmocka_unit_test(narrow_pieces_are_not_copied)};
     return RUN_ON_ALL(tests);
