@@ -71,7 +71,8 @@ HAL_API ops_array *ops_array_convolution(const ops_convolution_options *options,
  * (places - 1) stride + (window - 1) dilation + 1 - before - after. With the options of a
  * convolution, x its result's gradient, w its weights and `lengths` those of its input, y is the
  * gradient of its input. Computed as a convolution for each phase of the steps, or of x with zeros
- * between its elements; temporary memory as of that.
+ * between its elements, with temporary memory as of that; on processors also as a product of x with
+ * each element of the window, which are at most OPS_CONVOLUTION_BYTES, and added.
  * Ownership, Threads, Errors: as ops_array_convolution. */
 HAL_API ops_array *ops_array_convolution_transposed(const ops_convolution_options *options,
                                                     ops_array *x, ops_array *w, ops_array *bias,

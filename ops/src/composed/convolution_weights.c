@@ -105,16 +105,21 @@ enum { MOST_SUMS = 4 << 20 }; /* that may be more than 8 times the elements of x
  * work-item, at least: it stores sums for each element of the window. */
 enum { UNIT_ITEMS = 512, LEAST_LINES = 4 };
 
-/* Whether such a kernel takes less time than products. A window of one element shares no loads. */
+/* Whether such a kernel takes less time than products. A window of one element shares no loads.
+ * Processors have vectors of places, which copies of windows would gather as well. */
 static bool has_few_results(const ops_convolution_form *f, const ops_array *x)
 {
     const ops_context *context = x->owner->context;
     const int64_t volume = ops_convolution_volume(f, f->window);
-    const bool is_chosen = f->inputs == 1 ? f->outputs <= MOST_MULTIPLE
-                                          : f->outputs <= MOST_RESULTS && volume > 1 &&
-                                                context->convolution == OPS_CONVOLUTION_AUTO;
-    return context->tuning->convolution.pools_at_once && is_chosen &&
-           volume <= OPS_DEPTHWISE_ELEMENTS;
+    const bool is_auto = context->convolution == OPS_CONVOLUTION_AUTO;
+    bool is_chosen = f->inputs == 1 ? f->outputs <= MOST_MULTIPLE
+                                    : f->outputs <= MOST_RESULTS && volume > 1 && is_auto;
+    if (!context->tuning->convolution.pools_at_once) {
+        is_chosen = f->outputs == 1 && volume > 1 && is_auto && !f->channels_last &&
+                    f->stride[f->rank - 1] > 1 && context->info->kind == HAL_DEVICE_CPU &&
+                    context->info->item_vector_bytes == 0;
+    }
+    return is_chosen && volume <= OPS_DEPTHWISE_ELEMENTS;
 }
 
 /* Whether all numbers of a form are such as the kernel counts with. */
@@ -320,24 +325,42 @@ static ops_array *weights_by_windows(const ops_convolution_form *f, ops_array *x
     return ops_compose_cast(type, sum);
 }
 
+/* The convolution that the kernel reads: processors have x with its padding, as tests of
+ * coordinates cost more than a copy. */
+static ops_convolution_form form_at_once(const ops_convolution_form *f, const ops_array *x)
+{
+    ops_convolution_form read = *f;
+    for (uint32_t i = 0; i < f->rank && x->owner->context->tuning->convolution.pads_by_copies;
+         i++) {
+        read.length[i] += f->before[i] + f->after[i];
+        read.before[i] = read.after[i] = 0;
+    }
+    return read;
+}
+
 bool ops_convolution_weights_at_once(const ops_convolution_form *f, const ops_array *x)
 {
+    const ops_convolution_form read = form_at_once(f, x);
     ops_depthwise_weights_form form;
-    return form_make(f, x, &form);
+    return form_make(&read, x, &form);
 }
 
 ops_array *ops_convolution_weights(const ops_convolution_form *f, ops_array *x, ops_array *dy)
 {
     int64_t shape[OPS_MAX_RANK] = {f->groups * f->outputs, f->inputs};
     memcpy(shape + 2, f->window, f->rank * sizeof *shape);
+    const ops_convolution_form read = form_at_once(f, x);
     ops_depthwise_weights_form form;
-    if (form_make(f, x, &form)) {
-        ops_array *sums = weights_at_once(f, &form, x, dy);
-        return sums ? ops_array_reshape(sums, f->rank + 2, shape) : NULL;
+    const bool is_at_once = form_make(&read, x, &form);
+    if (!is_at_once || x->owner->context->tuning->convolution.pads_by_copies) {
+        x = ops_convolution_pad(f, x);
     }
-    x = ops_convolution_pad(f, x);
     if (!x) {
         return NULL;
+    }
+    if (is_at_once) {
+        ops_array *sums = weights_at_once(&read, &form, x, dy);
+        return sums ? ops_array_reshape(sums, f->rank + 2, shape) : NULL;
     }
     const bool is_grouped = f->channels_last && f->groups > 1 && f->inputs * f->outputs > 1;
     ops_array *sum =

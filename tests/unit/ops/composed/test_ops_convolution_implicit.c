@@ -2,6 +2,7 @@
  * kind of device. */
 #include "composed/convolution_direct.h"
 #include "composed/convolution_implicit.h"
+#include "composed/convolution_weights.h"
 #include "gemm/portable.h"
 #include "ops/composed/convolution_trial.h"
 
@@ -56,6 +57,11 @@ static void few_results_agree(void **state)
         t.type = types[i % 4];
         t.outputs = 1 + i % 8;
         t.window[0] += t.rank == 1;
+        if (i % 4 == 0) { /* what processors sum so */
+            t.outputs = 1;
+            t.channels_last = false;
+            t.stride[t.rank - 1] = 2;
+        }
         t.length[0] += i % 3 * 8 + 1;
         check_way(&t, WEIGHTS, OPS_CONVOLUTION_AUTO);
     }
@@ -90,6 +96,35 @@ static ops_array *numbers(uint32_t rank, const int64_t *shape)
     whole x = whole_numbers(HAL_TYPE_F32, rank, shape);
     free(x.elements);
     return x.array;
+}
+
+/* Processors sum the gradient of one result whose windows are more than 1 apart in memory, GPUs
+ * that of a few; of many are products. */
+static void few_results_are_chosen(void **state)
+{
+    const hal_device_info *info = test_context->info;
+    const bool at_once = test_context->tuning->convolution.pools_at_once;
+    const bool has_lanes = info->kind == HAL_DEVICE_CPU && info->item_vector_bytes == 0;
+    ok(ops_scope_begin(test_context));
+    ops_array *x = numbers(4, (int64_t[]){1, 1, 2, 2}); /* its context is asked for */
+    for (int i = 0; i < 12; i++) {
+        const int64_t outputs = i / 4 == 0 ? 1 : i / 4 == 1 ? 8 : 9, step = 1 + i % 2;
+        const ops_convolution_form f = {.rank = 2,
+                                        .channels_last = i / 2 % 2,
+                                        .images = 2,
+                                        .groups = 1,
+                                        .inputs = 30,
+                                        .outputs = outputs,
+                                        .length = {34, 65},
+                                        .window = {3, 3},
+                                        .places = {32, step == 2 ? 32 : 63},
+                                        .stride = {1, step},
+                                        .dilation = {1, 1}};
+        const bool is_lane = has_lanes && outputs == 1 && step == 2 && !f.channels_last;
+        assert_int_equal(ops_convolution_weights_at_once(&f, x),
+                         (at_once && outputs <= 8) || (!at_once && is_lane));
+    }
+    ok(ops_scope_end(test_context));
 }
 
 /* Many channels make columns, few ones do not, nor narrow floats, which would be rounded twice, nor
@@ -279,11 +314,16 @@ static void narrow_pieces_are_not_copied(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_ones_agree),      cmocka_unit_test(phases_agree),
-        cmocka_unit_test(kernels_agree),         cmocka_unit_test(few_results_agree),
-        cmocka_unit_test(columns_agree),         cmocka_unit_test(columns_are_chosen),
-        cmocka_unit_test(parts_agree),           cmocka_unit_test(kernels_are_counted),
-        cmocka_unit_test(large_ones_are_chosen), cmocka_unit_test(narrow_pieces_are_not_copied)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(small_ones_agree),
+                                       cmocka_unit_test(phases_agree),
+                                       cmocka_unit_test(kernels_agree),
+                                       cmocka_unit_test(few_results_agree),
+                                       cmocka_unit_test(few_results_are_chosen),
+                                       cmocka_unit_test(columns_agree),
+                                       cmocka_unit_test(columns_are_chosen),
+                                       cmocka_unit_test(parts_agree),
+                                       cmocka_unit_test(kernels_are_counted),
+                                       cmocka_unit_test(large_ones_are_chosen),
+                                       cmocka_unit_test(narrow_pieces_are_not_copied)};
     return RUN_ON_ALL(tests);
 }
