@@ -157,8 +157,9 @@ static ops_array *divide_by_counts(const pool_form *p, ops_array *y)
         is_even &= has_none || (p->counts_padding && needed <= p->f.length[i] + p->counted[i]);
         volume *= (double)p->f.window[i];
     }
-    if (is_even) {
-        return ops_div_scalar(y, volume);
+    if (is_even) { /* over a power of 2 by a multiplication, which has the same bits */
+        const bool is_power = ((uint64_t)volume & ((uint64_t)volume - 1)) == 0;
+        return is_power ? ops_mul_scalar(y, 1 / volume) : ops_div_scalar(y, volume);
     }
     ops_array *counts = NULL;
     for (uint32_t i = 0; y && i < p->f.rank; i++) {

@@ -129,10 +129,11 @@ static hal_ir_value result_along(const ops_pool_emitter *e, uint32_t axis, uint3
     return ops_pool_result(e, axis, result % e->tile->axis[axis].tile);
 }
 
-/* The elements that count in the window of a result, in the type of sums. */
-static hal_ir_value emit_divisor(const ops_pool_emitter *e, uint32_t result, hal_type type)
+/* The sum over the window of a result, over the elements that count. */
+static hal_ir_value emit_average(const ops_pool_emitter *e, uint32_t result, hal_ir_value sum)
 {
     double known = 1;
+    const hal_type type = hal_ir_type_of(e->b, sum);
     hal_ir_value counted = HAL_IR_NONE;
     for (uint32_t i = 0; i < e->tile->rank; i++) {
         const ops_pool_axis *a = &e->tile->axis[i];
@@ -143,8 +144,11 @@ static hal_ir_value emit_divisor(const ops_pool_emitter *e, uint32_t result, hal
         const hal_ir_value count = ops_pool_count(e, i, result_along(e, i, result), type);
         counted = counted == HAL_IR_NONE ? count : hal_ir_mul(e->b, counted, count);
     }
-    const hal_ir_value volume = hal_ir_number(e->b, type, known);
-    return counted == HAL_IR_NONE ? volume : hal_ir_mul(e->b, counted, volume);
+    if (counted == HAL_IR_NONE) {
+        return ops_pool_divide(e->b, sum, known);
+    }
+    counted = hal_ir_mul(e->b, counted, hal_ir_number(e->b, type, known));
+    return ops_binary_value(e->b, OPS_DIV, sum, counted);
 }
 
 /* The first element of a result's window along an axis, from the start of x on, I32. */
@@ -203,11 +207,10 @@ static void emit_values(const ops_pool_emitter *e, const pool_results *results,
     const hal_ir_value least = hal_ir_number(b, type, e->tile->least);
     for (uint32_t r = 0; r < e->results; r++) {
         const bool is_max = is_maximum(e->tile);
-        const hal_ir_value divisor = is_max ? HAL_IR_NONE : emit_divisor(e, r, type);
         const hal_ir_value has = is_max ? has_elements(e, r) : HAL_IR_NONE;
         for (uint32_t i = 0; i < e->iter->width; i++) {
             const hal_ir_value value = results[r].value[i];
-            values[r][i] = !is_max              ? ops_binary_value(b, OPS_DIV, value, divisor)
+            values[r][i] = !is_max              ? emit_average(e, r, value)
                            : has == HAL_IR_NONE ? value
                                                 : hal_ir_select(b, has, value, least);
         }

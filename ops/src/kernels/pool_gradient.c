@@ -60,11 +60,9 @@ static void divide_sums(const ops_pool_emitter *e, hal_ir_value sums[][OPS_MAX_W
     for (uint32_t i = 0; i < e->tile->rank; i++) {
         known *= e->tile->axis[i].is_counted ? 1 : (double)e->tile->axis[i].window;
     }
-    const hal_type type = hal_ir_type_of(e->b, sums[0][0]);
-    for (uint32_t r = 0; r < e->results && known > 1; r++) {
+    for (uint32_t r = 0; r < e->results; r++) {
         for (uint32_t i = 0; i < e->iter->width; i++) {
-            sums[r][i] =
-                ops_binary_value(e->b, OPS_DIV, sums[r][i], hal_ir_number(e->b, type, known));
+            sums[r][i] = ops_pool_divide(e->b, sums[r][i], known);
         }
     }
 }

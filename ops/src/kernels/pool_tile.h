@@ -116,6 +116,9 @@ hal_ir_value ops_pool_result(const ops_pool_emitter *e, uint32_t axis, uint32_t 
 hal_ir_value ops_pool_count(const ops_pool_emitter *e, uint32_t axis, hal_ir_value number,
                             hal_type type);
 
+/* x over a number of elements, by a multiplication where that has the same bits. */
+hal_ir_value ops_pool_divide(hal_ir_builder *b, hal_ir_value x, double count);
+
 /* x + n * dilation for the least n >= 0 at which that is not below 0, of an I32 x. */
 hal_ir_value ops_pool_first_inside(hal_ir_builder *b, hal_ir_value x, uint32_t dilation);
 
