@@ -96,7 +96,9 @@ static double estimate_others(const ops_convolution_form *f, bool is_transposed,
 static double estimate_columns(const ops_convolution_form *f, const ops_array *x,
                                const ops_convolution_tuning *t)
 {
-    const double columns = ops_convolution_column_elements(f, x);
+    enum { LANES = 16 };
+    const bool is_short = f->outputs < LANES && x->view.shape[f->rank + 1] < LANES;
+    const double columns = ops_convolution_column_elements(f, x) * (is_short ? 2 : 1);
     double results = (double)(f->images * f->groups) * (double)f->outputs, sums = results;
     for (uint32_t i = 0; i < f->rank; i++) {
         results *= (double)f->places[i];

@@ -105,6 +105,9 @@ enum { MOST_SUMS = 4 << 20 }; /* that may be more than 8 times the elements of x
  * work-item, at least: it stores sums for each element of the window. */
 enum { UNIT_ITEMS = 512, LEAST_LINES = 4 };
 
+/* On processors, where copies of windows of longer lines take less time. */
+enum { LONG_LINE = 64 };
+
 /* Whether such a kernel takes less time than products. A window of one element shares no loads.
  * Processors have vectors of places, which copies of windows would gather as well. */
 static bool has_few_results(const ops_convolution_form *f, const ops_array *x)
@@ -116,8 +119,8 @@ static bool has_few_results(const ops_convolution_form *f, const ops_array *x)
                                     : f->outputs <= MOST_RESULTS && volume > 1 && is_auto;
     if (!context->tuning->convolution.pools_at_once) {
         is_chosen = f->outputs == 1 && volume > 1 && is_auto && !f->channels_last &&
-                    f->stride[f->rank - 1] > 1 && context->info->kind == HAL_DEVICE_CPU &&
-                    context->info->item_vector_bytes == 0;
+                    f->stride[f->rank - 1] > 1 && f->places[f->rank - 1] <= LONG_LINE &&
+                    context->info->kind == HAL_DEVICE_CPU && context->info->item_vector_bytes == 0;
     }
     return is_chosen && volume <= OPS_DEPTHWISE_ELEMENTS;
 }

@@ -39,6 +39,7 @@ OPS_KEY_STRUCTURES_BEGIN
 typedef struct weights_kernel_form {
     uint32_t rank, images, lines;
     uint32_t results; /* of a work-item */
+    uint32_t ahead;   /* steps of its innermost loop whose loads are in flight at once */
     uint32_t tested;  /* a bit for each spatial axis whose coordinates may be beyond x */
     uint32_t window[OPS_MAX_SPATIAL], stride[OPS_MAX_SPATIAL], dilation[OPS_MAX_SPATIAL];
     uint32_t before[OPS_MAX_SPATIAL];
@@ -54,6 +55,20 @@ typedef struct weights_emitter {
     hal_ir_value inside[OPS_MAX_SPATIAL][OPS_DEPTHWISE_ELEMENTS]; /* HAL_IR_NONE: all are */
     hal_ir_value x, dy; /* indices of the place that is multiplied */
 } weights_emitter;
+
+/* A loop over images, or over places of an axis. */
+typedef struct weights_loop {
+    hal_ir_value number, end;
+    hal_ir_value x_step, dy_step;
+    uint32_t axis; /* the rank: images */
+} weights_loop;
+
+/* What a step of the innermost loop loads. */
+typedef struct weights_step {
+    hal_ir_value x[OPS_DEPTHWISE_ELEMENTS], dy[OPS_DEPTHWISE_SUMS];
+} weights_step;
+
+enum { MOST_AHEAD = 4, MOST_LOADED = 48 };
 
 static hal_ir_value scalar_of(const weights_emitter *e, uint32_t axis, uint32_t which)
 {
@@ -81,46 +96,59 @@ static void emit_inside(weights_emitter *e, uint32_t axis, hal_ir_value place)
     }
 }
 
-/* Begins the loop over a part of `most` of `all` numbers; returns the number. */
-static hal_ir_value begin_part(const weights_emitter *e, hal_ir_value part, uint32_t most,
-                               hal_ir_value all)
+/* Begins the loop over a part of `most` of `all` numbers, `step` apart. */
+static void begin_part(const weights_emitter *e, hal_ir_value part, uint32_t most, hal_ir_value all,
+                       uint32_t step, weights_loop *loop)
 {
     hal_ir_builder *b = e->b;
-    const hal_ir_value step = hal_ir_u32(b, most), end = ops_value_cast(b, HAL_TYPE_U32, all);
-    hal_ir_value first = hal_ir_mul(b, ops_value_cast(b, HAL_TYPE_U32, part), step);
+    const hal_ir_value each = hal_ir_u32(b, most), end = ops_value_cast(b, HAL_TYPE_U32, all);
+    hal_ir_value first = hal_ir_mul(b, ops_value_cast(b, HAL_TYPE_U32, part), each);
     first = hal_ir_min(b, first, end);
-    const hal_ir_value last = hal_ir_min(b, hal_ir_add(b, first, step), end);
-    return hal_ir_for(b, first, last, hal_ir_u32(b, 1));
+    loop->end = hal_ir_min(b, hal_ir_add(b, first, each), end);
+    loop->number = hal_ir_for(b, first, loop->end, hal_ir_u32(b, step));
 }
 
-/* Begins the loops over images and all axes but the last one; returns how many. */
-static uint32_t begin_loops(weights_emitter *e)
+/* Moves to a number of a loop. */
+static void loop_enter(weights_emitter *e, const weights_loop *loop, hal_ir_value number)
+{
+    e->x = index_add(e, e->x, number, loop->x_step);
+    e->dy = index_add(e, e->dy, number, loop->dy_step);
+    if (loop->axis < e->form->rank) {
+        emit_inside(e, loop->axis, number);
+    }
+}
+
+/* Begins the loops over images and all axes but the last one, as many as the rank; `inner` is the
+ * innermost one, which is not entered. */
+static void begin_loops(weights_emitter *e, weights_loop *inner)
 {
     hal_ir_builder *b = e->b;
     const ops_element_iter *iter = e->iter;
     const hal_ir_value *scalars = e->body->scalars;
-    const uint32_t loops = e->form->rank;
-    const hal_ir_value image =
-        begin_part(e, iter->index[VIEW_IMAGES], e->form->images, scalars[IMAGES]);
-    e->x = index_add(e, e->x, image, scalars[X_IMAGE]);
-    e->dy = index_add(e, e->dy, image, scalars[DY_IMAGE]);
+    const uint32_t loops = e->form->rank, ahead = e->form->ahead;
+    weights_loop loop = {.x_step = scalars[X_IMAGE], .dy_step = scalars[DY_IMAGE], .axis = loops};
+    begin_part(e, iter->index[VIEW_IMAGES], e->form->images, scalars[IMAGES],
+               loops == 1 ? ahead : 1, &loop);
     for (uint32_t i = 0; i + 1 < loops; i++) {
         const hal_ir_value places = scalar_of(e, i, PLACES);
-        const hal_ir_value place =
-            i == 0 ? begin_part(e, iter->index[VIEW_LINES], e->form->lines, places)
-                   : hal_ir_for(b, hal_ir_u32(b, 0), ops_value_cast(b, HAL_TYPE_U32, places),
-                                hal_ir_u32(b, 1));
-        e->x = index_add(e, e->x, place, scalar_of(e, i, X_PLACE));
-        e->dy = index_add(e, e->dy, place, scalar_of(e, i, DY_PLACE));
-        emit_inside(e, i, place);
+        const uint32_t step = i + 2 == loops ? ahead : 1;
+        loop_enter(e, &loop, loop.number);
+        loop = (weights_loop){
+            .x_step = scalar_of(e, i, X_PLACE), .dy_step = scalar_of(e, i, DY_PLACE), .axis = i};
+        if (i == 0) {
+            begin_part(e, iter->index[VIEW_LINES], e->form->lines, places, step, &loop);
+        } else {
+            loop.end = ops_value_cast(b, HAL_TYPE_U32, places);
+            loop.number = hal_ir_for(b, hal_ir_u32(b, 0), loop.end, hal_ir_u32(b, step));
+        }
     }
-    return loops;
+    *inner = loop;
 }
 
 /* Loads the element of x that element n of the window has. */
-static hal_ir_value emit_x(const weights_emitter *e, uint32_t n)
+static hal_ir_value emit_x(const weights_emitter *e, uint32_t n, hal_ir_value guard)
 {
-    hal_ir_value at = e->x, inside = e->iter->guard;
+    hal_ir_value at = e->x, inside = guard;
     for (uint32_t i = e->form->rank, rest = n; i-- > 0; rest /= e->form->window[i]) {
         const uint32_t k = rest % e->form->window[i];
         at = k == 0 ? at : index_add(e, at, hal_ir_u32(e->b, k), scalar_of(e, i, X_STEP));
@@ -129,22 +157,43 @@ static hal_ir_value emit_x(const weights_emitter *e, uint32_t n)
     return hal_ir_load_wide(e->b, e->body->task->slots[VIEW_X], at, 0, 1, inside);
 }
 
-/* Adds the products of dy and the window at a place to the sums, result by result. */
-static void emit_products(const weights_emitter *e, uint32_t volume, const hal_ir_value *sums)
+/* Loads what number + ahead of the innermost loop multiplies, or zeros beyond its end. */
+static void emit_loads(const weights_emitter *outer, const weights_loop *loop, uint32_t ahead,
+                       uint32_t volume, weights_step *step)
 {
-    hal_ir_builder *b = e->b;
-    const ops_index_task *t = e->body->task;
-    hal_ir_value dy[OPS_DEPTHWISE_SUMS], at = e->dy;
-    for (uint32_t r = 0; r < e->form->results; r++) {
-        at = r == 0 ? at : hal_ir_add(b, at, e->body->scalars[DY_RESULT]);
-        dy[r] = hal_ir_load_wide(b, t->slots[VIEW_DY], at, 0, 1, e->iter->guard);
+    weights_emitter e = *outer;
+    hal_ir_builder *b = e.b;
+    hal_ir_value number = loop->number, guard = e.iter->guard;
+    if (ahead > 0) {
+        number = hal_ir_add(b, number, hal_ir_u32(b, ahead));
+        guard = ops_guard_and(b, guard, hal_ir_lt(b, number, loop->end));
+    }
+    loop_enter(&e, loop, number);
+    hal_ir_value at = e.dy;
+    for (uint32_t r = 0; r < e.form->results; r++) {
+        at = r == 0 ? at : hal_ir_add(b, at, e.body->scalars[DY_RESULT]);
+        step->dy[r] = hal_ir_load_wide(b, e.body->task->slots[VIEW_DY], at, 0, 1, guard);
     }
     for (uint32_t n = 0; n < volume; n++) {
-        const hal_ir_value x = emit_x(e, n);
-        for (uint32_t r = 0; r < e->form->results; r++) {
-            const hal_ir_value sum = sums[r * volume + n];
-            hal_ir_set(b, sum, hal_ir_fma(b, x, dy[r], hal_ir_get(b, sum)));
+        step->x[n] = emit_x(&e, n, guard);
+    }
+}
+
+/* Adds the products of some places to the sums, result by result. */
+static void emit_products(const weights_emitter *e, const weights_loop *loop, uint32_t volume,
+                          const hal_ir_value *sums)
+{
+    hal_ir_builder *b = e->b;
+    weights_step steps[MOST_AHEAD];
+    for (uint32_t i = 0; i < e->form->ahead; i++) {
+        emit_loads(e, loop, i, volume, &steps[i]);
+    }
+    for (uint32_t n = 0; n < volume * e->form->results; n++) {
+        hal_ir_value sum = hal_ir_get(b, sums[n]);
+        for (uint32_t i = 0; i < e->form->ahead; i++) {
+            sum = hal_ir_fma(b, steps[i].x[n % volume], steps[i].dy[n / volume], sum);
         }
+        hal_ir_set(b, sums[n], sum);
     }
 }
 
@@ -179,9 +228,10 @@ static void emit_weights(hal_ir_builder *b, const ops_element_iter *iter, const 
     e.x = iter->index[VIEW_X];
     e.dy = iter->index[VIEW_DY];
     emit_inside(&e, e.form->rank - 1, ops_value_cast(b, HAL_TYPE_U32, iter->index[VIEW_LAST]));
-    const uint32_t loops = begin_loops(&e);
-    emit_products(&e, volume, sums);
-    for (uint32_t i = 0; i < loops; i++) {
+    weights_loop inner;
+    begin_loops(&e, &inner);
+    emit_products(&e, &inner, volume, sums);
+    for (uint32_t i = 0; i < e.form->rank; i++) {
         hal_ir_end(b);
     }
     emit_stores(&e, volume, sums);
@@ -225,6 +275,20 @@ static int64_t results_together(const ops_depthwise_weights_form *form, int64_t 
     return results;
 }
 
+/* Steps of the innermost loop at once: their loads take registers next to the sums. */
+static uint32_t steps_ahead(const ops_depthwise_weights_form *form, int64_t results)
+{
+    const int64_t most = form->rank == 1 ? form->images : form->rank == 2 ? form->lines : INT64_MAX;
+    int64_t volume = 1, ahead = MOST_AHEAD;
+    for (uint32_t i = 0; i < form->rank; i++) {
+        volume *= form->window[i];
+    }
+    while (ahead > 1 && (ahead > most || ahead * (volume + results) > MOST_LOADED)) {
+        ahead /= 2;
+    }
+    return (uint32_t)ahead;
+}
+
 /* The space of work-items as a view of their first sums. */
 static ops_tensor space_of(const ops_depthwise_weights_form *form, const ops_tensor *sums,
                            int64_t inputs, int64_t outputs, int64_t results)
@@ -254,7 +318,8 @@ hal_status ops_depthwise_weights(ops_context *context, const ops_depthwise_weigh
     weights_kernel_form f = {.rank = form->rank,
                              .images = form->images,
                              .lines = form->lines,
-                             .results = (uint32_t)results};
+                             .results = (uint32_t)results,
+                             .ahead = steps_ahead(form, results)};
     int64_t scalars[SCALARS] = {
         dy->shape[0], x->stride[0], dy->stride[0], sums->stride[3], sums->stride[2] * inputs,
         dy->stride[1]};
@@ -274,7 +339,8 @@ hal_status ops_depthwise_weights(ops_context *context, const ops_depthwise_weigh
     int64_t first, end, first_dy, end_dy;
     ops_span(x, &first, &end);
     ops_span(dy, &first_dy, &end_dy);
-    t.reach = (end - first) + (end_dy - first_dy) +
+    /* The last steps ahead may be beyond, and are not loaded. */
+    t.reach = (1 + MOST_AHEAD) * ((end - first) + (end_dy - first_dy)) +
               sums->shape[3] * (sums->stride[3] < 0 ? -sums->stride[3] : sums->stride[3]) +
               results * inputs * (sums->stride[2] < 0 ? -sums->stride[2] : sums->stride[2]);
     const int64_t of_x[SPACE_RANK] = {
