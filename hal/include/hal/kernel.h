@@ -38,9 +38,9 @@ HAL_API hal_status hal_kernel_create_built(hal_device *device, hal_ir_builder *b
                                            HAL_OUT hal_kernel **kernel);
 
 /* hal_kernel_create_built without a wait for the compiler: the kernel is checked and legalised in
- * the call, and compiled by a thread in the background, while the program records. At most seven
- * threads, and one less than the process has processors, compile for a device; they end when there
- * is nothing left to compile. What needs the kernel waits for it: hal_kernel_wait,
+ * the call, and compiled by a thread in the background, while the program records.
+ * hal_device_get_compilers threads compile for a device; they end when there is nothing left to
+ * compile. What needs the kernel waits for it: hal_kernel_wait,
  * hal_kernel_get_native, hal_kernel_create of an equal one, and the flush or wait of a queue that
  * submits a batch with it. A batch is not submitted for its length while it has such kernels.
  *
@@ -55,6 +55,11 @@ HAL_API hal_status hal_kernel_create_built(hal_device *device, hal_ir_builder *b
 HAL_API hal_status hal_kernel_create_ahead(hal_device *device, hal_ir_builder *builder,
                                            const hal_kernel_fingerprint *fingerprint,
                                            HAL_OUT hal_kernel **kernel);
+
+/* Returns how many threads compile kernels in the background at most: 15, and one less than the
+ * process has processors. 0: kernels are compiled within the call.
+ * Threads: any. Errors: none; null returns 0. */
+HAL_API uint32_t hal_device_get_compilers(hal_device *device);
 
 /* Returns when the kernel is compiled.
  * Threads: any. Errors: INVALID_ARGUMENT for null, those of the compilation. */

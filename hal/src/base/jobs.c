@@ -196,9 +196,9 @@ void hal_jobs_deinit(hal_jobs *jobs)
     pthread_cond_destroy(&jobs->ended);
 }
 
-bool hal_jobs_has_threads(const hal_jobs *jobs)
+uint32_t hal_jobs_get_most(const hal_jobs *jobs)
 {
-    return jobs->most > 0;
+    return jobs->most;
 }
 
 void hal_jobs_add(hal_jobs *jobs, hal_job *job)

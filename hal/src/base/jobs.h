@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Compilers of drivers have parts that one thread at a time may enter, so more gain little. */
-enum { HAL_JOBS_THREADS = 7 };
+/* Of an H200's driver 15 threads assemble kernels 8 times as fast as one. */
+enum { HAL_JOBS_THREADS = 15 };
 
 typedef enum hal_job_state {
     HAL_JOB_ENDED, /* or never added */
@@ -44,8 +44,8 @@ void hal_jobs_init(hal_jobs *jobs);
 /* Drops queued jobs, waits for the one that each thread runs, and ends the threads. */
 void hal_jobs_deinit(hal_jobs *jobs);
 
-/* Whether there may be threads. Without any, a job is run by hal_jobs_finish. */
-bool hal_jobs_has_threads(const hal_jobs *jobs);
+/* The most threads that take jobs. Without any, a job is run by hal_jobs_finish. */
+uint32_t hal_jobs_get_most(const hal_jobs *jobs);
 
 /* Adds a job that is not queued or running. Threads: any. */
 void hal_jobs_add(hal_jobs *jobs, hal_job *job);

@@ -212,9 +212,9 @@ hal_status hal_kernel_cache_get_ahead(hal_kernel_cache *cache, const uint64_t ke
     return *kernel ? HAL_OK : HAL_ERROR_OUT_OF_MEMORY;
 }
 
-bool hal_kernel_cache_has_threads(const hal_kernel_cache *cache)
+uint32_t hal_kernel_cache_get_threads(const hal_kernel_cache *cache)
 {
-    return hal_jobs_has_threads(&cache->jobs);
+    return hal_jobs_get_most(&cache->jobs);
 }
 
 hal_status hal_kernel_cache_await(hal_kernel *kernel)

@@ -34,8 +34,8 @@ hal_status hal_kernel_cache_get(hal_kernel_cache *cache, const uint64_t key[2],
 hal_status hal_kernel_cache_get_ahead(hal_kernel_cache *cache, const uint64_t key[2],
                                       hal_kernel_ahead *ahead, hal_kernel **kernel);
 
-/* Whether there are threads that compile in the background. */
-bool hal_kernel_cache_has_threads(const hal_kernel_cache *cache);
+/* The most threads that compile in the background. */
+uint32_t hal_kernel_cache_get_threads(const hal_kernel_cache *cache);
 
 /* Returns when the kernel is compiled. Threads: any. Errors: those of its compilation. */
 hal_status hal_kernel_cache_await(hal_kernel *kernel);

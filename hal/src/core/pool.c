@@ -294,7 +294,9 @@ static uint64_t allocation_size(const hal_pool *pool, hal_memory_kind kind, uint
         uint64_t segment = (pool->in_use_bytes + pool->pooled_bytes) / SEGMENT_DIVISOR;
         segment = segment < LARGEST_SEGMENT ? segment : LARGEST_SEGMENT;
         size = bytes < segment / 2 ? segment : bytes;
-        size = (size + LARGEST_STEP - 1) / LARGEST_STEP * LARGEST_STEP;
+        if (size <= UINT64_MAX - LARGEST_STEP) {
+            size = (size + LARGEST_STEP - 1) / LARGEST_STEP * LARGEST_STEP;
+        }
     }
     return size <= pool->device->info.max_allocation ? size : bytes;
 }

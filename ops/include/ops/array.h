@@ -107,6 +107,13 @@ HAL_API int64_t ops_array_get_element_count(const ops_array *array);
  * (docs/errors.md). */
 HAL_API hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count);
 
+/* ops_array_evaluate without the submission: what is recorded is submitted with the queue's batch
+ * when that is full, and by the next flush or wait (docs/batching.md). A program that evaluates
+ * many times before it reads has fewer submissions so, and does not wait in each of them for
+ * kernels that are still being compiled.
+ * Threads, Errors: as ops_array_evaluate; those of a submission come from the call that submits. */
+HAL_API hal_status ops_array_record(ops_array *const *arrays, uint32_t count);
+
 /* Computes an array, waits, and copies its elements to the host in row-major order. `bytes` is the
  * size of the host's memory and must be that of the elements. A small array that this call computes
  * is written to memory that the host reads; another use of it costs one copy (docs/batching.md). An

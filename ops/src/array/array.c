@@ -135,30 +135,41 @@ int64_t ops_array_get_element_count(const ops_array *array)
     return array ? ops_tensor_get_element_count(&array->view) : 0;
 }
 
-hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count)
+static hal_status arrays_record(const char *function, ops_array *const *arrays, uint32_t count,
+                                bool submits)
 {
     if (count && !arrays) {
-        return ops_invalid("ops_array_evaluate: arrays: expected an array of arrays, got null");
+        return ops_invalid("%s: arrays: expected an array of arrays, got null", function);
     }
     for (uint32_t i = 0; i < count; i++) {
         if (!arrays[i]) {
             char argument[24];
             snprintf(argument, sizeof argument, "arrays[%u]", i);
-            return ops_report_null_array("ops_array_evaluate", argument);
+            return ops_report_null_array(function, argument);
         }
     }
     if (count == 0) {
         return HAL_OK;
     }
-    ops_arrays *owner = ops_check_operands("ops_array_evaluate", arrays, count);
+    ops_arrays *owner = ops_check_operands(function, arrays, count);
     if (!owner) {
         return HAL_ERROR_INVALID_STATE;
     }
     hal_status status = ops_execute(arrays, count);
-    if (status == HAL_OK && !owner->is_recording) {
+    if (status == HAL_OK && submits && !owner->is_recording) {
         status = hal_queue_flush(owner->context->queue, NULL);
     }
     return status != HAL_OK ? ops_arrays_failed(owner, status) : HAL_OK;
+}
+
+hal_status ops_array_evaluate(ops_array *const *arrays, uint32_t count)
+{
+    return arrays_record("ops_array_evaluate", arrays, count, true);
+}
+
+hal_status ops_array_record(ops_array *const *arrays, uint32_t count)
+{
+    return arrays_record("ops_array_record", arrays, count, false);
 }
 
 /* Reads an array that is not row-major by a copy that is. The array itself is computed first: it

@@ -163,10 +163,10 @@ static hal_status plan_defer_compile(const ops_fusion_plan *plan, const ops_arra
     }
     const ops_tensor *like =
         plan->has_prologue ? &plan->anchor->operands[0]->view : &plan->outputs[0]->view;
+    HAL_TRY(ops_compile_ahead_collect(plan->context));
     *decision = ops_defer_compile(plan->context->compile_policy, hash, kernels,
                                   view_bytes(like) * (kernels - 1));
     if (*decision == OPS_DEFER_REQUESTED) {
-        HAL_TRY(ops_compile_ahead_collect(plan->context));
         const bool waits = ops_compile_ahead_is_awaited(plan->context, hash) ||
                            !ops_compile_ahead_has_room(plan->context);
         *decision = waits ? OPS_DEFER_AGAIN : OPS_DEFER_REQUESTED;

@@ -16,6 +16,7 @@ void ops_compile_ahead_follow(ops_context *context, hal_kernel *kernel)
     ops_compile_ahead *ahead = &context->ahead;
     if (ops_compile_ahead_has_room(context) && hal_kernel_get_compile_ns(kernel) == 0) {
         ahead->kernels[ahead->count++] = (ops_ahead_kernel){.kernel = hal_kernel_retain(kernel)};
+        context->compile_policy->pending = ahead->count;
     }
 }
 
@@ -50,6 +51,7 @@ bool ops_compile_ahead_request(ops_context *context, const uint64_t hash[2], hal
                            .is_requested = true,
                            .is_deferred = policy->missing == OPS_MISSING_REQUESTED};
     ahead->requested++;
+    context->compile_policy->pending = ahead->count;
     return true;
 }
 
@@ -124,6 +126,7 @@ hal_status ops_compile_ahead_collect(ops_context *context)
         }
     }
     ahead->count = left;
+    context->compile_policy->pending = left;
     return status;
 }
 

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* What a plan has cost whose kernels cannot be compiled. */
 #define FAILED UINT64_MAX
@@ -11,8 +10,11 @@
 /* Processors that are counted: threads that compile in the background, and the program's. */
 enum { MOST_PROCESSORS = 8 };
 
+/* The share of a kernel's price that it has while a compiler has nothing to do. */
+enum { IDLE_SHARE = 8 };
+
 ops_compile_policy *ops_compile_policy_create(const ops_compile_tuning *tuning,
-                                              const hal_device_info *info)
+                                              const hal_device_info *info, uint32_t compilers)
 {
     ops_compile_policy *policy = calloc(1, sizeof *policy);
     if (policy) {
@@ -22,10 +24,8 @@ ops_compile_policy *ops_compile_policy_create(const ops_compile_tuning *tuning,
             info->item_vector_bytes > 0 ? tuning->expected_by_vectors_ns : tuning->expected_ns;
         policy->least_compile_ns = policy->expected_ns;
         policy->compile_ns = policy->expected_ns ? policy->expected_ns : tuning->guessed_ns;
-        const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-        policy->processors = processors < 1                 ? 1
-                             : processors < MOST_PROCESSORS ? (uint32_t)processors
-                                                            : MOST_PROCESSORS;
+        policy->compilers = compilers;
+        policy->processors = compilers < MOST_PROCESSORS ? 1 + compilers : MOST_PROCESSORS;
     }
     return policy;
 }
@@ -101,12 +101,20 @@ bool ops_compile_policy_charge(ops_compile_policy *policy, const uint64_t key[2]
                                                     returns ? 1 : OPS_SHARED_PRICES));
 }
 
+/* The price of a compilation that takes that long. */
+static uint64_t background_price(const ops_compile_policy *policy, uint64_t nanoseconds)
+{
+    const bool is_idle = policy->pending < policy->compilers;
+    return nanoseconds / policy->processors / (is_idle ? IDLE_SHARE : 1);
+}
+
 bool ops_compile_policy_is_due(const ops_compile_policy *policy, uint64_t spent_ns,
                                uint32_t kernels)
 {
-    const uint32_t processors = ops_compile_policy_is_slow(policy) ? policy->processors : 1;
-    return spent_ns >= kernels * policy->compile_ns / processors &&
-           policy->choice != OPS_KERNELS_GENERAL;
+    const uint64_t whole = kernels * policy->compile_ns;
+    const uint64_t price =
+        ops_compile_policy_is_slow(policy) ? background_price(policy, whole) : whole;
+    return spent_ns >= price && policy->choice != OPS_KERNELS_GENERAL;
 }
 
 void ops_compile_policy_forget(ops_compile_policy *policy, const uint64_t key[2])
@@ -159,7 +167,7 @@ ops_compile_decision ops_defer_compile(ops_compile_policy *policy, const uint64_
                : is_first                                              ? OPS_DEFER_FIRST
                                                                        : OPS_DEFER_AGAIN;
     }
-    return policy->plans[at].spent_ns >= policy->recent_compile_ns / policy->processors
+    return policy->plans[at].spent_ns >= background_price(policy, policy->recent_compile_ns)
                ? OPS_DEFER_REQUESTED
                : OPS_DEFER_AGAIN;
 }

@@ -5,8 +5,9 @@
  * The first plans are compiled at once. Then the rule is that of the ski-rental problem: a plan
  * runs in single kernels until their extra cost adds up to one compilation: of the caller, or of
  * one of the processors where compilations are slow and happen in the background, while single
- * kernels compute the plan. So at most twice the least possible time is spent on any plan, and no
- * call stalls for long. docs/batching.md has the figures.
+ * kernels compute the plan. An eighth of that is enough while one of the compilers has nothing to
+ * do. So at most twice the least possible time is spent on any plan, and no call stalls for long.
+ * docs/batching.md has the figures.
  *
  * The same rule decides between the kernel of one shape and the general kernel of its class
  * (docs/kernel-classes.md): a new shape runs in the general kernel until that has cost as much more
@@ -41,7 +42,9 @@ typedef struct ops_compile_policy {
     uint64_t recent_compile_ns; /* moving average; 0: nothing was compiled yet */
     uint64_t compile_ns;        /* the same without kernels of the compile cache */
     uint64_t least_compile_ns;  /* of all compilations; a busy machine delays some */
-    uint32_t processors;        /* of which one compiles in the background, where that is slow */
+    uint32_t processors;        /* the program's, and those that compile in the background */
+    uint32_t compilers;         /* threads that compile in the background */
+    uint32_t pending;           /* kernels that wait for these or are being compiled by them */
     bool specialises;           /* kernels of one shape are compiled at once */
     bool requests;              /* and in the background, while general kernels compute */
     ops_kernel_choice choice;
@@ -56,9 +59,10 @@ typedef struct ops_compile_policy {
     uint64_t shapes[OPS_SEEN_SHAPES]; /* the last one of each slot */
 } ops_compile_policy;
 
-/* Null without memory. The table has to outlive the policy. */
+/* `compilers`: as of hal_device_get_compilers. Null without memory. The table has to outlive the
+ * policy. */
 ops_compile_policy *ops_compile_policy_create(const ops_compile_tuning *tuning,
-                                              const hal_device_info *info);
+                                              const hal_device_info *info, uint32_t compilers);
 void ops_compile_policy_destroy(ops_compile_policy *policy);
 
 /* Adds the time that one compilation, or the loading of a kernel from the compile cache, took to

@@ -72,7 +72,8 @@ hal_status ops_context_create(hal_queue *queue, ops_context **context)
     made->scatter = (uint32_t)scatter_order();
     made->quantised = quantised_way();
     made->recorder = ops_plan_recorder_create();
-    made->compile_policy = ops_compile_policy_create(&made->tuning->compile, made->info);
+    made->compile_policy = ops_compile_policy_create(&made->tuning->compile, made->info,
+                                                     hal_device_get_compilers(made->device));
     hal_status status =
         made->recorder && made->compile_policy
             ? ops_kernel_table_init(&made->kernels)

@@ -207,6 +207,7 @@ void begin_graph(int64_t device)
     Lock lock;
     Device &d = device_at(device);
     evaluate_deferred(d);
+    check(hal_queue_flush(d.queue, nullptr));
     check_indices(d);
     check(ops_graph_begin(d.context));
     d.records_graph = true;

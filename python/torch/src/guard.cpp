@@ -105,6 +105,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
         Lock lock;
         Device &device = device_at(stream.device_index());
         evaluate_deferred(device);
+        check(hal_queue_flush(device.queue, nullptr));
         return device.queue;
     }
     bool queryStream(const c10::Stream &stream) const override

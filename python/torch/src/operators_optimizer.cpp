@@ -70,7 +70,7 @@ void evaluate_together(const std::vector<Array> &arrays)
 {
     const std::vector<ops_array *> list(arrays.begin(), arrays.end());
     if (!list.empty()) {
-        check(ops_array_evaluate(list.data(), (uint32_t)list.size()));
+        check(ops_array_record(list.data(), (uint32_t)list.size()));
     }
 }
 

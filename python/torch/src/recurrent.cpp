@@ -19,6 +19,7 @@ Array concatenate(int64_t axis, const std::vector<Array> &parts)
     return Array(ops_array_concatenate((int32_t)axis, arrays.data(), (uint32_t)arrays.size()));
 }
 
+// Without a submission: a layer has many steps.
 void evaluate(std::initializer_list<const Array *> arrays)
 {
     ops_array *list[4];
@@ -26,7 +27,7 @@ void evaluate(std::initializer_list<const Array *> arrays)
     for (const Array *array : arrays) {
         list[count++] = *array;
     }
-    if (ops_array_evaluate(list, count) != HAL_OK) {
+    if (ops_array_record(list, count) != HAL_OK) {
         throw Unsupported(hal_status_message());
     }
 }

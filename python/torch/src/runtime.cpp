@@ -216,13 +216,13 @@ void evaluate_deferred(Device &device)
     if (arrays.empty()) {
         return;
     }
-    const hal_status together = ops_array_evaluate(arrays.data(), (uint32_t)arrays.size());
+    const hal_status together = ops_array_record(arrays.data(), (uint32_t)arrays.size());
     if (together != HAL_ERROR_INVALID_STATE) {
         check(together);
         return;
     }
     for (ops_array *array : arrays) { // whoever reads one that was lost is told, and not this call
-        const hal_status status = ops_array_evaluate(&array, 1);
+        const hal_status status = ops_array_record(&array, 1);
         check(status == HAL_ERROR_INVALID_STATE ? HAL_OK : status);
     }
 }

@@ -2,9 +2,10 @@
 PyTorch, eager and as CUDA graphs. Each device has a process of its own: where a device from outside is
 registered, PyTorch's own backward on CUDA is another one.
 
-networks.py [--device halyard:0] [--peer cuda|cpu] [--seconds S]
+networks.py [--device halyard:0] [--peer cuda|cpu] [--warm S] [--seconds S]
 
-Microseconds, the least of the runs that fit into the seconds. Operations: a chain on 1,024 floats.
+Microseconds, the least of the runs that fit into the seconds, after others that fit into those of --warm
+(halyard compiles kernels in the background meanwhile). Operations: a chain on 1,024 floats.
 RNN: h = tanh(x W + h U + b). LSTM: forward, backward and Adam. Networks: 8 layers relu(x W + b).
 """
 import argparse
@@ -29,11 +30,15 @@ def synchronize(device):
         getattr(torch, device.type).synchronize()
 
 
-def least_time(function, device, seconds, parts=1, clock=time.perf_counter):
+def least_time(function, device, seconds, parts=1, clock=time.perf_counter, warm=0):
     """Microseconds, by a clock, of a part of function(), with all that it leaves to be computed."""
     for _ in range(3):
         function()
     synchronize(device)
+    end = time.perf_counter() + warm
+    while time.perf_counter() < end:
+        function()
+        synchronize(device)
     best, end = float("inf"), time.perf_counter() + seconds
     while time.perf_counter() < end:
         begin = clock()
@@ -108,7 +113,7 @@ def graph_time(make, device, seconds):
     return least_time(graph.replay, device, seconds, parts)
 
 
-def measure(name, seconds):
+def measure(name, seconds, warm):
     """Prints a line of JSON with the device, one a case, and one with the fallbacks."""
     if name.startswith("halyard"):
         import torch_halyard  # noqa: F401
@@ -119,7 +124,7 @@ def measure(name, seconds):
         with torch.set_grad_enabled("LSTM" in case):
             torch.manual_seed(1)
             run, parts = make(device)
-            times = [least_time(run, device, seconds, parts)]
+            times = [least_time(run, device, seconds, parts, warm=warm)]
         if device.type == "cuda" and has_graph:
             with torch.no_grad():
                 times.append(graph_time(make, device, seconds))
@@ -128,7 +133,8 @@ def measure(name, seconds):
 
 
 def measured(device, arguments):
-    command = [sys.executable, __file__, "--seconds", str(arguments.seconds), "--only", device]
+    command = [sys.executable, __file__, "--seconds", str(arguments.seconds), "--warm", str(arguments.warm),
+               "--only", device]
     lines = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
@@ -144,11 +150,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="halyard:0")
     parser.add_argument("--peer", default="cpu")
+    parser.add_argument("--warm", type=float, default=0)
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--only", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.only:
-        measure(arguments.only, arguments.seconds)
+        measure(arguments.only, arguments.seconds, arguments.warm)
         return
     name, ours, fallbacks = measured(arguments.device, arguments)
     _, peers, _ = measured(arguments.peer, arguments)

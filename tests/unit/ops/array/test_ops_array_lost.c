@@ -238,6 +238,21 @@ TEST_WITH(an_idle_context_finds_all_losses, begin, end)
     hal_buffer_release(buffer);
 }
 
+TEST_WITH(a_recorded_array_is_submitted_by_the_next_flush, begin, end)
+{
+    ops_array *x = evaluated(numbers()), *y = made(ops_neg(x)), *none = NULL;
+    const uint32_t submissions = atomic_load(&mock->calls[MOCK_SUBMIT]);
+    assert_ok(ops_array_record(&y, 1));
+    assert_ok(ops_array_record(&y, 0));
+    assert_int_equal(ops_array_record(&none, 1), HAL_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(atomic_load(&mock->calls[MOCK_SUBMIT]), submissions);
+    next_batch_fails();
+    assert_int_equal(hal_queue_flush(queue, NULL), HAL_ERROR_OUT_OF_MEMORY);
+    is_lost(y, "the mock was told to fail");
+    has(x, 1);
+    release_all(x, y);
+}
+
 /* A kernel of the batch is compiled in the background, and fails. */
 TEST_WITH(a_batch_without_its_kernel_is_lost, begin, end)
 {

@@ -11,7 +11,7 @@ static ops_compile_policy *policy_make(const ops_compile_tuning *tuning, uint32_
                                        uint32_t processors)
 {
     const hal_device_info info = {.item_vector_bytes = item_vector_bytes};
-    ops_compile_policy *policy = ops_compile_policy_create(tuning, &info);
+    ops_compile_policy *policy = ops_compile_policy_create(tuning, &info, 0);
     assert_non_null(policy);
     policy->processors = processors;
     return policy;
@@ -54,6 +54,35 @@ static void slow_compilers_are_charged_a_processor(void **state)
         assert_false(is_first);
         ops_compile_policy_destroy(policy);
     }
+}
+
+/* While fewer kernels are compiled than there are compilers, an eighth of the price is enough. */
+static void idle_compilers_are_cheap(void **state)
+{
+    const hal_device_info info = {0};
+    ops_compile_policy *policy = ops_compile_policy_create(&ops_tuning_gpu.compile, &info, 15);
+    assert_non_null(policy);
+    assert_int_equal(policy->processors, 8);
+    const uint64_t price = policy->compile_ns / 8;
+    policy->pending = 14;
+    assert_int_equal(calls_until_special(policy, shape, 1000), (price / 8 + 999) / 1000);
+    policy->pending = 15;
+    assert_int_equal(calls_until_special(policy, other_shape, 1000), price / 1000);
+    /* The same of a fused kernel instead of three. */
+    const uint64_t plan[2] = {7, 8}, other_plan[2] = {9, 10};
+    policy->recent_compile_ns = price * 8;
+    policy->eager_plans = 0;
+    const uint64_t uses = price / (2 * policy->tuning->launch_ns);
+    for (uint64_t i = 1; i < uses; i++) {
+        assert_int_not_equal(ops_defer_compile(policy, plan, 3, 0), OPS_DEFER_REQUESTED);
+    }
+    assert_int_equal(ops_defer_compile(policy, plan, 3, 0), OPS_DEFER_REQUESTED);
+    policy->pending = 14;
+    for (uint64_t i = 1; i < (uses + 7) / 8; i++) {
+        assert_int_not_equal(ops_defer_compile(policy, other_plan, 3, 0), OPS_DEFER_REQUESTED);
+    }
+    assert_int_equal(ops_defer_compile(policy, other_plan, 3, 0), OPS_DEFER_REQUESTED);
+    ops_compile_policy_destroy(policy);
 }
 
 /* Where the compiler is fast, the call compiles: the price is the whole time. */
@@ -170,6 +199,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slow_compilers_are_charged_a_processor),
+        cmocka_unit_test(idle_compilers_are_cheap),
         cmocka_unit_test(fast_compilers_are_charged_the_call),
         cmocka_unit_test(first_calls_are_general),
         cmocka_unit_test(shapes_that_occur_once_share_a_kernel),
