@@ -251,7 +251,7 @@ def test_out_forms(strict):
     with pytest.raises(RuntimeError, match="can't be cast"):
         torch.mul(h, h, out=torch.empty(4, 5, device=DEVICE, dtype=torch.int32))
     with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
-        h[0].add_(h)
+        h[0].add_(h.clone())
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64], ids=str)
