@@ -163,6 +163,43 @@ SIDES_TEST(a_queue_that_ends_waits_no_longer_than_the_limit)
     group_close();
 }
 
+static uint64_t bytes_in_use(hal_device *device)
+{
+    hal_memory_statistics now;
+    assert_ok(hal_device_get_memory(device, &now));
+    return now.in_use_bytes;
+}
+
+/* A step reads a buffer in place when all ranks take part; the program may release it before. */
+SIDES_TEST(a_step_holds_its_buffers)
+{
+    static const hal_collective what = {.kind = HAL_COLLECTIVE_ALL_REDUCE, .type = HAL_TYPE_U32};
+    hal_device *devices[RANKS];
+    for (uint32_t i = 0; i < RANKS; i++) {
+        ranks[i] = side_open("mock:2"); /* whose memory the host maps */
+        devices[i] = ranks[i]->device;
+    }
+    assert_ok(hal_comm_create_local(devices, RANKS, 0, comms));
+    for (uint32_t i = 0; i < RANKS; i++) {
+        hal_buffer *own = mock_buffer(devices[i], SIDE_BYTES / 2);
+        const hal_range from = {own, 0, HAL_WHOLE}, to = {ranks[i]->buffer, 0, HAL_WHOLE};
+        assert_ok(hal_queue_fill(ranks[i]->queue, from, 20 + i));
+        assert_ok(hal_queue_collective(ranks[i]->queue, comms[i], &what, from, to, WORDS));
+        const uint64_t before = bytes_in_use(devices[i]);
+        hal_buffer_release(own);
+        if (i == 0) { /* the other rank has not come */
+            assert_int_equal(bytes_in_use(devices[i]), before);
+        }
+    }
+    for (uint32_t i = 0; i < RANKS; i++) {
+        uint32_t sum = 0;
+        assert_ok(hal_queue_read(ranks[i]->queue, ranks[i]->buffer, 0, sizeof sum, &sum));
+        assert_int_equal(sum, 41);
+    }
+    group_close();
+    assert_int_equal(bytes_in_use(devices[0]), RANKS * SIDE_BYTES); /* the sides' own */
+}
+
 SIDES_TEST(a_group_of_one_copies)
 {
     side *one = side_open("mock:0");
@@ -288,4 +325,11 @@ SIDES_TEST(ranks_join_once_and_in_time)
     assert_int_equal(hal_comm_create(one->device, &options, &comm), HAL_ERROR_INVALID_ARGUMENT);
 }
 
-UNIT_MAIN(sides_begin, NULL)
+static int begin(void **state)
+{
+    mock_find("mock")->device_count = 3;
+    mock_find("mock")->infos[2].features = HAL_FEATURE_MAP_DEVICE;
+    return sides_begin(state);
+}
+
+UNIT_MAIN(begin, NULL)
