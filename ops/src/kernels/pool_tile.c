@@ -356,11 +356,24 @@ static double cost_of(const ops_pool_call *call, const uint32_t *tile, uint32_t 
     return share * ((double)LOAD / width + source) + (double)STORE / width;
 }
 
+/* Whether the results of a tile along the last axis, which are neighbours, are aligned vectors. */
+static bool are_joined(const ops_context *context, const ops_tensor *to, uint32_t tile)
+{
+    const uint32_t last = to->rank - 1;
+    bool fits = tile > 1 && (tile & (tile - 1)) == 0 && to->stride[last] == 1 &&
+                tile <= ops_elementwise_widest(context, hal_type_size(to->type)) &&
+                to->shape[last] % tile == 0 && to->offset % tile == 0;
+    for (uint32_t i = 0; i < last; i++) {
+        fits = fits && (to->stride[i] % tile == 0 || to->shape[i] == 1);
+    }
+    return fits;
+}
+
 /* Whether a device is busy with, and a kernel is short with, tiles of this many results. */
 static bool tile_fits(const ops_context *context, const ops_pool_call *call, const uint32_t *tile,
                       uint32_t width)
 {
-    enum { GROUPS_OF_UNIT = 4, MOST_STEPS = 4, MOST_ALONG = 8 };
+    enum { GROUPS_OF_UNIT = 4, MOST_ALONG = 8 };
     const int64_t busy = (int64_t)context->info->compute_units * GROUPS_OF_UNIT *
                          (int64_t)ops_group_items(context->info);
     const ops_pool_form *form = call->form;
@@ -373,11 +386,14 @@ static bool tile_fits(const ops_context *context, const ops_pool_call *call, con
         const ops_pool_axis a = axis_of(call, i, tile[i]);
         results *= tile[i];
         elements *= call->is_gradient ? a.sources : a.window;
-        fits = fits && (tile[i] == 1 ||
-                        (a.sources <= OPS_POOL_SOURCES && tile[i] <= call->to->shape[i + 2] &&
-                         tile[i] <= (is_inner ? step : MOST_ALONG) &&
-                         (call->is_gradient ? step <= MOST_STEPS || !is_inner
-                                            : a.dilation == 1 && !is_inner)));
+        const bool is_long = tile[i] > call->to->shape[i + 2] || a.sources > OPS_POOL_SOURCES;
+        /* Lanes that store several neighbours write parts of sectors, of two halves at most. */
+        const bool is_apart =
+            is_inner &&
+            (tile[i] > step || (tile[i] > 2 && !are_joined(context, call->to, tile[i])));
+        const bool is_spread = !call->is_gradient && (a.dilation > 1 || is_inner);
+        fits =
+            fits && (tile[i] == 1 || !(is_long || is_apart || is_spread || tile[i] > MOST_ALONG));
     }
     elements *= call->is_gradient ? 1 : results;
     return fits && results * width <= OPS_POOL_RESULTS && elements <= MOST_ELEMENTS &&
@@ -473,19 +489,6 @@ static void add_sources(ops_context *context, const ops_pool_tile *tile, const o
     }
     t->reach = reach > t->reach ? reach : t->reach;
     ops_index_add_view(context, t, from, &view, HAL_ACCESS_READ);
-}
-
-/* Whether the results of a tile along the last axis, which are neighbours, are aligned vectors. */
-static bool are_joined(const ops_context *context, const ops_tensor *to, uint32_t tile)
-{
-    const uint32_t last = to->rank - 1;
-    bool fits = tile > 1 && (tile & (tile - 1)) == 0 && to->stride[last] == 1 &&
-                tile <= ops_elementwise_widest(context, hal_type_size(to->type)) &&
-                to->shape[last] % tile == 0 && to->offset % tile == 0;
-    for (uint32_t i = 0; i < last; i++) {
-        fits = fits && (to->stride[i] % tile == 0 || to->shape[i] == 1);
-    }
-    return fits;
 }
 
 /* Neighbours along channels, if all tensors have them and stay aligned. */
