@@ -10,6 +10,33 @@
 /* Views; the coordinates along axes of x that are tested follow, with the scalars of lengths. */
 enum { VIEW_Y, VIEW_X, VIEW_OUTSIDE, VIEW_COUNT };
 
+/* Elements of a work-item that are planes apart, along an axis of y that tests do not need. */
+enum { MOST_PLANES = 8 };
+
+typedef struct unfold_form {
+    uint32_t planes;
+} unfold_form;
+
+/* Loads, or stores, the elements of a view in all planes. */
+static void emit_planes(hal_ir_builder *b, const ops_element_iter *iter, const ops_index_body *body,
+                        uint32_t view, bool stores, hal_ir_value *elements)
+{
+    const ops_index_task *t = body->task;
+    const unfold_form *form = t->form;
+    ops_element_iter plane = *iter;
+    for (uint32_t i = 0; i < form->planes; i++) {
+        hal_ir_value *const each = elements + i * iter->width;
+        if (stores) {
+            ops_element_store(b, &plane, view, t->slots[view], each);
+        } else {
+            ops_element_load(b, &plane, view, t->slots[view], each);
+        }
+        plane.index[view] = form->planes > 1
+                                ? hal_ir_add(b, plane.index[view], body->scalars[t->variant + view])
+                                : plane.index[view];
+    }
+}
+
 static void emit_unfold(hal_ir_builder *b, const ops_element_iter *iter, const void *user)
 {
     const ops_index_body *body = user;
@@ -21,16 +48,17 @@ static void emit_unfold(hal_ir_builder *b, const ops_element_iter *iter, const v
     }
     ops_element_iter source = *iter;
     hal_ir_value elements[OPS_MAX_ELEMENTS];
+    const unfold_form *form = t->form;
     source.guard = ops_guard_and(b, iter->guard, inside);
-    ops_element_load(b, &source, VIEW_X, t->slots[VIEW_X], elements);
+    emit_planes(b, &source, body, VIEW_X, false, elements);
     if (inside != HAL_IR_NONE) {
         const hal_ir_value outside = hal_ir_load_wide(b, t->slots[VIEW_OUTSIDE],
                                                       iter->index[VIEW_OUTSIDE], 0, 1, iter->guard);
-        for (uint32_t i = 0; i < iter->width; i++) {
+        for (uint32_t i = 0; i < iter->width * form->planes; i++) {
             elements[i] = hal_ir_select(b, inside, elements[i], outside);
         }
     }
-    ops_element_store(b, iter, VIEW_Y, t->slots[VIEW_Y], elements);
+    emit_planes(b, iter, body, VIEW_Y, true, elements);
 }
 
 /* The range of coordinates of y along an axis of x. False for more than 62 bits. */
@@ -134,6 +162,31 @@ static uint32_t widest_of(const ops_unfold_places *places, const ops_tensor *x, 
     return widest;
 }
 
+/* The dimension of y along which a GPU's work-items have planes, and their number: the longest one
+ * that no test and no vector needs, where they fill the device. */
+static uint32_t planes_of(const ops_context *context, const ops_unfold_places *places,
+                          const ops_tensor *y, uint32_t tested, uint32_t *dimension)
+{
+    enum { UNIT_ITEMS = 2048 };
+    const int64_t busy = (int64_t)context->info->compute_units * UNIT_ITEMS;
+    uint32_t planes = MOST_PLANES;
+    *dimension = y->rank;
+    for (uint32_t d = 0; d < y->rank; d++) {
+        const bool is_free = !(tested >> places->axis[d] & 1) && y->stride[d] > 1;
+        if (is_free && (*dimension == y->rank || y->shape[d] > y->shape[*dimension])) {
+            *dimension = d;
+        }
+    }
+    if (*dimension == y->rank || context->info->kind == HAL_DEVICE_CPU || tested == 0) {
+        return 1;
+    }
+    while (planes > 1 && (y->shape[*dimension] % planes != 0 ||
+                          ops_tensor_get_element_count(y) / planes < busy)) {
+        planes /= 2;
+    }
+    return planes;
+}
+
 /* Adds the coordinate along an axis of x to the views. */
 static void add_coordinate(ops_index_task *t, const ops_unfold_places *places, const ops_tensor *y,
                            uint32_t axis)
@@ -145,30 +198,13 @@ static void add_coordinate(ops_index_task *t, const ops_unfold_places *places, c
     ops_space_add(&t->space, &coordinate, places->origin[axis]);
 }
 
-hal_status ops_unfold(ops_context *context, const ops_unfold_places *places, const ops_tensor *x,
-                      const ops_tensor *outside, const ops_tensor *y)
+/* Adds the coordinates along axes of x that are tested, whose lengths are set; a bit for each. */
+static hal_status add_tests(const ops_unfold_places *places, const ops_tensor *x,
+                            const ops_tensor *y, ops_index_task *t, int64_t *lengths,
+                            uint32_t *tested)
 {
     static const char *const names[] = {"l0", "l1", "l2",  "l3",  "l4",  "l5",  "l6",  "l7",
                                         "l8", "l9", "l10", "l11", "l12", "l13", "l14", "l15"};
-    int64_t lengths[OPS_MAX_RANK];
-    uint32_t tested = 0; /* a bit for each axis of x */
-    HAL_TRY(check_unfold(context, places, x, outside, y));
-    if (ops_tensor_get_element_count(y) == 0) {
-        return HAL_OK;
-    }
-    ops_tensor from = *x, one = *outside, to = *y;
-    from.type = one.type = to.type = ops_bits_type(context, x->type);
-    one.rank = 0;
-    ops_index_task t = {.function = "ops_unfold",
-                        .name = "unfold",
-                        .family = OPS_FAMILY_UNFOLD,
-                        .body = emit_unfold,
-                        .repeatable = 1};
-    ops_space_begin(&t.space, to.rank, to.shape);
-    ops_index_add(context, &t, &to, HAL_ACCESS_WRITE);
-    const ops_tensor view = view_of(places, &from, &to, &t.reach);
-    ops_index_add_view(context, &t, &from, &view, HAL_ACCESS_READ);
-    ops_index_add(context, &t, &one, HAL_ACCESS_READ);
     for (uint32_t a = 0; a < x->rank; a++) {
         int64_t least, most;
         if (!coordinate_range(places, y, a, &least, &most)) {
@@ -177,18 +213,62 @@ hal_status ops_unfold(ops_context *context, const ops_unfold_places *places, con
                                a);
         }
         if (least < 0 || most >= x->shape[a]) {
-            add_coordinate(&t, places, &to, a);
-            t.scalar_names[t.variant] = names[t.variant];
-            lengths[t.variant++] = x->shape[a];
-            tested |= 1u << a;
-            t.reach = most > t.reach ? most : -least > t.reach ? -least : t.reach;
+            t->scalar_names[t->variant] = names[t->variant];
+            lengths[t->variant++] = x->shape[a];
+            *tested |= 1u << a;
+            t->reach = most > t->reach ? most : -least > t->reach ? -least : t->reach;
+        }
+    }
+    return HAL_OK;
+}
+
+hal_status ops_unfold(ops_context *context, const ops_unfold_places *places, const ops_tensor *x,
+                      const ops_tensor *outside, const ops_tensor *y)
+{
+    int64_t scalars[OPS_MAX_RANK + 2];
+    uint32_t tested = 0, axis;
+    HAL_TRY(check_unfold(context, places, x, outside, y));
+    if (ops_tensor_get_element_count(y) == 0) {
+        return HAL_OK;
+    }
+    ops_tensor from = *x, one = *outside, to = *y;
+    from.type = one.type = to.type = ops_bits_type(context, x->type);
+    one.rank = 0;
+    unfold_form form = {.planes = 1};
+    ops_index_task t = {.function = "ops_unfold",
+                        .name = "unfold",
+                        .family = OPS_FAMILY_UNFOLD,
+                        .form = &form,
+                        .form_bytes = sizeof form,
+                        .body = emit_unfold,
+                        .repeatable = 1};
+    ops_tensor view = view_of(places, &from, &to, &t.reach), first = to;
+    HAL_TRY(add_tests(places, x, y, &t, scalars, &tested));
+    const uint32_t widest = widest_of(places, x, y, tested);
+    form.planes = widest > 1 ? 1 : planes_of(context, places, y, tested, &axis);
+    uint32_t count = t.variant;
+    if (form.planes > 1) {
+        const int64_t apart = to.shape[axis] / form.planes;
+        first.shape[axis] = view.shape[axis] = apart;
+        t.scalar_names[count] = "y_plane";
+        scalars[count++] = apart * first.stride[axis];
+        t.scalar_names[count] = "x_plane";
+        scalars[count++] = apart * view.stride[axis];
+    }
+    ops_space_begin(&t.space, first.rank, first.shape);
+    ops_index_add_view(context, &t, &to, &first, HAL_ACCESS_WRITE);
+    ops_index_add_view(context, &t, &from, &view, HAL_ACCESS_READ);
+    ops_index_add(context, &t, &one, HAL_ACCESS_READ);
+    for (uint32_t a = 0; a < x->rank; a++) {
+        if (tested >> a & 1) {
+            add_coordinate(&t, places, &first, a);
         }
     }
     ops_block block;
     ops_entry *entry;
-    HAL_TRY(ops_index_prepare(context, &t, widest_of(places, x, y, tested), &block, &entry));
-    for (uint32_t i = 0; i < t.variant; i++) {
-        ops_put_index(&block, t.plan.layout.index64, lengths[i]);
+    HAL_TRY(ops_index_prepare(context, &t, widest, &block, &entry));
+    for (uint32_t i = 0; i < count; i++) {
+        ops_put_index(&block, t.plan.layout.index64, scalars[i]);
     }
     return ops_dispatch(context, entry, t.plan.grid, &t.bindings, &block);
 }

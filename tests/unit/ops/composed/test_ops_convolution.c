@@ -1,5 +1,6 @@
 /* Convolutions: how many kernels they take, fused work on the result, no array left, bad
  * arguments. hal-conformance compares the values with double precision. */
+#include "composed/compose.h"
 #include "ops_arrays.h"
 #include "ops_fixture.h"
 
@@ -344,6 +345,47 @@ static void weights_of_few_results_are_sums(void **state)
     }
 }
 
+/* Padding of images by work-items that have several planes, of as many as fill the device or fewer,
+ * or neighbours, with every element in its place. */
+static void padding_is_right(void **state)
+{
+    enum { MOST = 120000 };
+    static float found[MOST];
+    /* The last two axes are padded, or the middle ones. */
+    static const int64_t shapes[][4] = {
+        {16, 6, 30, 31}, {3, 16, 21, 23}, {7, 5, 40, 40}, {6, 30, 28, 16}, {2, 30, 31, 24}};
+    for (uint32_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const int64_t *from = shapes[i];
+        const uint32_t first = i < 3 ? 2 : 1;
+        int64_t to[4], at[4] = {0}, place[4];
+        memcpy(to, from, sizeof to);
+        at[first] = 2;
+        at[first + 1] = 1;
+        to[first] += 3;
+        to[first + 1] += 2;
+        const int64_t count = to[0] * to[1] * to[2] * to[3];
+        assert_in_range(count, 1, MOST);
+        ok(ops_scope_begin(test_context));
+        ops_array *x = numbers(4, from, 1);
+        ok(ops_array_evaluate(&x, 1));
+        ok(ops_array_read(made(ops_compose_pad(at, to, -5, x)), (uint64_t)count * sizeof *found,
+                          found));
+        ok(ops_scope_end(test_context));
+        for (int64_t k = 0; k < count; k++) {
+            int64_t rest = k, source = 0;
+            bool inside = true;
+            for (uint32_t d = 4; d-- > 0; rest /= to[d]) {
+                place[d] = rest % to[d] - at[d];
+                inside = inside && place[d] >= 0 && place[d] < from[d];
+            }
+            for (uint32_t d = 0; d < 4; d++) {
+                source = source * from[d] + place[d];
+            }
+            assert_true(found[k] == (inside ? (float)(source - 1) : -5));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(steps_may_be_far_longer_than_windows),
@@ -355,6 +397,7 @@ int main(void)
                                        cmocka_unit_test(wrong_calls_are_refused),
                                        cmocka_unit_test(views_are_right),
                                        cmocka_unit_test(depthwise_with_activation),
-                                       cmocka_unit_test(weights_of_few_results_are_sums)};
+                                       cmocka_unit_test(weights_of_few_results_are_sums),
+                                       cmocka_unit_test(padding_is_right)};
     return RUN_ON_ALL(tests);
 }
