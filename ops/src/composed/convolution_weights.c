@@ -99,7 +99,8 @@ static ops_array *weights_by_elements(const ops_convolution_form *f, ops_array *
 /* Results of a group: more are products, whose least tiles these would leave mostly idle. With one
  * channel more are products too, which read x once for all of them. */
 enum { MOST_RESULTS = 8, MOST_MULTIPLE = 4 };
-enum { MOST_SUMS = 4 << 20 }; /* that may be more than 8 times the elements of x and dy */
+/* Partial sums are stored: where they are more, at most 8 times the elements of x and dy. */
+enum { MOST_SUMS = 4 << 20 };
 
 /* Work-items of a compute unit that hide the time of loads: each has several at a time. Lines of a
  * work-item, at least: it stores sums for each element of the window. */

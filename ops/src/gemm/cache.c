@@ -25,7 +25,7 @@ typedef struct cached_product {
     uint64_t key[2]; /* of the plan; {0, 0}: a free place */
     ops_gemm_plan plan;
     uint64_t
-        insertions; /* of the context's cache when the dispatches were kept; 0: there are none */
+        insertions; /* of the context's cache when the dispatches were kept; 0: none are kept */
     tensor_layout layouts[3];
     double alpha, beta;
     uint32_t precision, impl;

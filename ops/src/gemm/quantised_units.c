@@ -27,9 +27,10 @@ static int64_t combine(const int64_t *numbers, uint32_t count)
     return bits;
 }
 
-/* What a lane reads of B. */
+/* The part of B that a lane loads. */
 typedef struct lane_words {
-    uint32_t bits, words; /* 0: there are none */
+    uint32_t bits;  /* of a weight */
+    uint32_t words; /* of 32 bits, in one load; 0: no load fits the layout */
     bool exchanged, is_blocked;
 } lane_words;
 

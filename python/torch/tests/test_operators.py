@@ -349,6 +349,21 @@ def test_results_that_reductions_may_overwrite():
     assert torch.sum(x, 0, out=x[0]).tolist() == [6, 9] and x.tolist()[0] == [6, 9]
 
 
+@pytest.mark.parametrize("dtype, divisor", [(torch.int8, 300), (torch.int8, -200), (torch.uint8, -3), (torch.uint8, 300),
+                                            (torch.int16, 70000), (torch.int64, 2**53 + 1), (torch.int64, 2**62)])
+@pytest.mark.parametrize("rounding", ["floor", "trunc"])
+def test_divisors_that_a_type_lacks(dtype, divisor, rounding):
+    """PyTorch's processor knows what becomes of them."""
+    x = torch.tensor([100, 7, 0, 93], dtype=dtype)
+    answers = []
+    for device in ("cpu", DEVICE):
+        try:
+            answers.append(torch.div(x.to(device), divisor, rounding_mode=rounding).tolist())
+        except RuntimeError:
+            answers.append("refused")
+    assert answers[1] == answers[0]
+
+
 SHARED = {  # of x [6]: results that share memory with an operand
     "add_": lambda x: x[1:].add_(x[:-1]), "mul_ of a transpose": lambda x: x[:4].view(2, 2).mul_(x[:4].view(2, 2).t()),
     "lerp_": lambda x: x[1:].lerp_(x[:-1], 0.5), "exp out": lambda x: torch.exp(x[:-1], out=x[1:]),
