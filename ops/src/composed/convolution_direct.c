@@ -97,8 +97,11 @@ static double estimate_columns(const ops_convolution_form *f, const ops_array *x
                                const ops_convolution_tuning *t)
 {
     enum { LANES = 16 };
-    const bool is_short = f->outputs < LANES && x->view.shape[f->rank + 1] < LANES;
-    const double columns = ops_convolution_column_elements(f, x) * (is_short ? 2 : 1);
+    const int64_t line = x->view.shape[f->rank + 1], window = f->window[f->rank - 1];
+    const bool is_short = f->outputs < LANES && (line > window ? line : window) < LANES;
+    double taps, phases;
+    const double elements = ops_convolution_column_elements(f, x, &taps, &phases);
+    const double columns = elements * (is_short ? 2 : 1);
     double results = (double)(f->images * f->groups) * (double)f->outputs, sums = results;
     for (uint32_t i = 0; i < f->rank; i++) {
         results *= (double)f->places[i];
@@ -107,8 +110,7 @@ static double estimate_columns(const ops_convolution_form *f, const ops_array *x
     return columns > 0 && f->inputs > 1
                ? t->column_sum_ns * sums * (double)f->inputs +
                      t->column_ns * (double)f->images * columns + t->column_result_ns * results +
-                     t->column_phase_ns * (double)ops_convolution_phase_count(f) +
-                     t->column_tap_ns * (double)ops_convolution_volume(f, f->window)
+                     t->column_phase_ns * phases + t->column_tap_ns * taps
                : -1;
 }
 

@@ -37,10 +37,12 @@ ops_array *ops_convolution_phases(const ops_convolution_form *form, bool is_impl
 
 /* The same, with steps or without, of weights as they are, [groups C, O, window], by columns, the
  * products of x with each element of the window, which are added where windows overlap; and the
- * elements of the columns of an image, 0 where it is not computed so. */
-double ops_convolution_column_elements(const ops_convolution_form *form, const ops_array *x);
+ * elements of the columns of an image, 0 where it is not computed so, with how many are added for
+ * all phases, and the phases. */
+double ops_convolution_column_elements(const ops_convolution_form *form, const ops_array *x,
+                                       double *taps, double *phases);
 ops_array *ops_convolution_by_columns(const ops_convolution_form *form, ops_array *x, ops_array *w,
-                                 ops_array *bias);
+                                      ops_array *bias);
 
 /* The gradient by the weights, of x without padding: [groups O, C, window]. */
 ops_array *ops_convolution_implicit_weights(const ops_convolution_form *form, ops_array *x,

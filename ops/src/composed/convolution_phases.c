@@ -60,33 +60,86 @@ bool ops_convolution_has_phases(const ops_convolution_form *f, bool is_implicit)
     return has_steps(f) && ops_convolution_phase_count(f) <= most;
 }
 
-/* Changes what phases read of x to what they read of columns, which are places of x among zeros. */
-static void columns_lengths(const ops_convolution_form *f, const ops_array *x, int64_t *before,
-                            int64_t *lengths)
+/* The zeros before `others` of columns, and their length with these, from what phases read. */
+static void column_length(int64_t others, int64_t *before, int64_t *length)
 {
+    const int64_t end = *length - *before;
+    *before = *before > 0 ? *before : 0;
+    *length = *before + (end > others ? end : others);
+}
+
+/* Elements of columns along an axis, `others` among zeros for each of those that are added. */
+static double column_axis_elements(const ops_phase_axis *axis, int64_t others)
+{
+    int64_t before, length;
+    if (!ops_phase_reach(axis, &before, &length)) {
+        return 0;
+    }
+    length += before;
+    column_length(others, &before, &length);
+    return (double)length * (double)axis->window;
+}
+
+/* A transposed convolution has the same sums with the elements of the window as places and the
+ * places of x as window, steps and dilation exchanged. Columns have both, and are added along the
+ * one of each axis that leaves fewer zeros: it is the window of `form`, the others are `others`. */
+static ops_convolution_form columns_form(const ops_convolution_form *f, const ops_array *x,
+                                         int64_t *others, uint32_t *exchanged)
+{
+    ops_convolution_form form = *f, other = *f;
+    *exchanged = 0;
     for (uint32_t i = 0; i < f->rank; i++) {
-        const int64_t length = x->view.shape[i + 2], end = lengths[i] - before[i];
-        before[i] = before[i] > 0 ? before[i] : 0;
-        lengths[i] = before[i] + (end > length ? end : length);
+        others[i] = x->view.shape[i + 2];
+        other.window[i] = others[i];
+        other.stride[i] = f->dilation[i];
+        other.dilation[i] = f->stride[i];
+        const ops_phase_axis as_given = axis_of(f, i), as_exchanged = axis_of(&other, i);
+        if (column_axis_elements(&as_exchanged, f->window[i]) <
+            column_axis_elements(&as_given, others[i])) {
+            others[i] = f->window[i];
+            form.window[i] = other.window[i];
+            form.stride[i] = other.stride[i];
+            form.dilation[i] = other.dilation[i];
+            *exchanged |= 1u << i;
+        }
+    }
+    return form;
+}
+
+/* Changes what phases read of x to what they read of `others` among zeros. */
+static void columns_lengths(const ops_convolution_form *form, const int64_t *others,
+                            int64_t *before, int64_t *lengths)
+{
+    for (uint32_t i = 0; i < form->rank; i++) {
+        column_length(others[i], &before[i], &lengths[i]);
     }
 }
 
-double ops_convolution_column_elements(const ops_convolution_form *f, const ops_array *x)
+double ops_convolution_column_elements(const ops_convolution_form *f, const ops_array *x,
+                                       double *taps, double *phases)
 {
     enum { MOST_ELEMENTS = 512 }; /* of a window: an addition for each */
-    const int64_t volume = ops_convolution_volume(f, f->window);
-    int64_t before[OPS_MAX_SPATIAL], lengths[OPS_MAX_SPATIAL];
-    if (hal_type_is_narrow_float(x->view.type) || volume < 2 || volume > MOST_ELEMENTS ||
-        f->images < 1 || f->outputs < 1 || !image_lengths(f, before, lengths) ||
-        ops_convolution_phase_count(f) > OPS_CONVOLUTION_COPIED_PHASES) {
+    int64_t before[OPS_MAX_SPATIAL], lengths[OPS_MAX_SPATIAL], others[OPS_MAX_SPATIAL];
+    uint32_t exchanged;
+    const ops_convolution_form form = columns_form(f, x, others, &exchanged);
+    const int64_t count = ops_convolution_phase_count(&form);
+    double elements = (double)f->groups * (double)f->outputs;
+    *taps = 1;
+    *phases = (double)count;
+    if (hal_type_is_narrow_float(x->view.type) || ops_convolution_volume(f, f->window) < 2 ||
+        f->images < 1 || f->outputs < 1 || count > OPS_CONVOLUTION_COPIED_PHASES ||
+        !image_lengths(&form, before, lengths)) {
         return 0;
     }
-    columns_lengths(f, x, before, lengths);
-    double elements = (double)f->groups * (double)f->outputs * (double)volume;
+    columns_lengths(&form, others, before, lengths);
     for (uint32_t i = 0; i < f->rank; i++) {
-        elements *= (double)lengths[i];
+        *taps *= (double)form.window[i];
+        elements *= (double)lengths[i] * (double)form.window[i];
     }
-    return elements * hal_type_size(x->view.type) <= (double)OPS_CONVOLUTION_BYTES ? elements : 0;
+    return *taps <= MOST_ELEMENTS &&
+                   elements * hal_type_size(x->view.type) <= (double)OPS_CONVOLUTION_BYTES
+               ? elements
+               : 0;
 }
 
 /* Whether a phase has no element of the window, so that its results are those of the bias. */
@@ -144,89 +197,86 @@ static ops_array *phase_compute(const ops_convolution_form *f, int way, const op
 
 /* ---- By columns ---- */
 
-/* Whether neighbours of columns are channels: these fill vectors better than short lines. */
-static bool has_channels_last(const ops_convolution_form *f, const ops_array *x)
+/* Where columns have their axes; each of the window and of places has the rank's. */
+typedef struct column_axes {
+    uint32_t group, image, channel, window, places;
+} column_axes;
+
+/* The products of x [N, groups I, p] with the weights [groups I, O, window] of its places. Either
+ * neighbours are channels, which fill vectors better than short lines, or elements of the window,
+ * or places, whichever are not added. */
+static ops_array *columns_multiply(const ops_convolution_form *f, ops_array *x, ops_array *w,
+                                   const int64_t *others, uint32_t exchanged, column_axes *axes)
 {
     enum { LANES = 16 };
-    return f->outputs >= LANES && (f->channels_last || x->view.shape[f->rank + 1] < LANES);
-}
-
-/* Axes of columns: `spatial` are the first ones of the window and of places. */
-static void column_axes(uint32_t rank, uint32_t group, uint32_t channel, uint32_t image,
-                        uint32_t window, uint32_t places, int32_t *axes)
-{
-    axes[0] = (int32_t)image;
-    axes[1] = (int32_t)group;
-    axes[2] = (int32_t)channel;
-    for (uint32_t i = 0; i < rank; i++) {
-        axes[3 + i] = (int32_t)(window + i);
-        axes[3 + rank + i] = (int32_t)(places + i);
-    }
-}
-
-/* An array of columns, whose places begin at axis `first`, among zeros: `before` each axis, which
- * then has `lengths`. */
-static ops_array *columns_pad(uint32_t rank, uint32_t first, const int64_t *before,
-                              const int64_t *lengths, ops_array *columns)
-{
-    int64_t shape[OPS_MAX_RANK], at[OPS_MAX_RANK] = {0};
-    bool is_whole = true;
-    if (!columns) {
-        return NULL;
-    }
-    (void)ops_compose_shape(columns, shape);
-    for (uint32_t i = 0; i < rank; i++) {
-        is_whole = is_whole && shape[first + i] == lengths[i];
-        shape[first + i] = lengths[i];
-        at[first + i] = before[i];
-    }
-    return is_whole ? columns : ops_compose_pad(at, shape, 0, columns);
-}
-
-/* The products of x [N, groups I, p] and weights [groups I, O, window] for each place of x: [N,
- * groups, O, window, p], among zeros. */
-static ops_array *columns_of(const ops_convolution_form *f, const int64_t *before,
-                             const int64_t *lengths, ops_array *x, ops_array *w)
-{
     const uint32_t r = f->rank;
     const int64_t g = f->groups, volume = ops_convolution_volume(f, f->window);
-    const bool is_last = has_channels_last(f, x);
-    int64_t shape[OPS_MAX_RANK];
-    int32_t axes[OPS_MAX_RANK] = {0};
+    const bool by_channels = f->outputs >= LANES && (f->channels_last || others[r - 1] < LANES);
+    const bool by_places = !by_channels && !(exchanged >> (r - 1) & 1);
     ops_convolution_form last = *f;
-    ops_array *columns;
+    int64_t shape[OPS_MAX_RANK] = {0}, places[OPS_MAX_SPATIAL];
     last.channels_last = true;
-    if (is_last) { /* [groups, N, p, window, O] */
-        shape[0] = g;
-        shape[1] = f->images;
-        memcpy(shape + 2, x->view.shape + 2, r * sizeof *shape);
-        memcpy(shape + 2 + r, f->window, r * sizeof *shape);
-        shape[2 + 2 * r] = f->outputs;
-        x = ops_convolution_channels_last(&last, x);
-        x = x ? ops_array_reshape(x, 3, (int64_t[]){-1, g, f->inputs}) : NULL;
-        x = x ? ops_array_transpose(x, 0, 1) : NULL;
-        w = ops_array_reshape(w, 4, (int64_t[]){g, f->inputs, f->outputs, volume});
-        w = w ? ops_array_transpose(w, 2, 3) : NULL;
-        w = w ? ops_array_reshape(w, 3, (int64_t[]){g, f->inputs, -1}) : NULL;
-        columns = x && w ? ops_array_matmul(x, w, f->precision) : NULL;
-        column_axes(r, 0, 2 + 2 * r, 1, 2 + r, 2, axes);
-    } else { /* [groups, O, window, N, p] */
-        shape[0] = g;
-        shape[1] = f->outputs;
-        memcpy(shape + 2, f->window, r * sizeof *shape);
-        shape[2 + r] = f->images;
-        memcpy(shape + 3 + r, x->view.shape + 2, r * sizeof *shape);
+    *axes = by_places     ? (column_axes){0, 2 + r, 1, 2, 3 + r}
+            : by_channels ? (column_axes){0, 1, 2 + 2 * r, 2 + r, 2}
+                          : (column_axes){0, 1, 2 + r, 3 + r, 2};
+    memcpy(places, x->view.shape + 2, r * sizeof *places);
+    if (by_places) {
         x = ops_array_reshape(x, 4, (int64_t[]){f->images, g, f->inputs, -1});
         x = x ? ops_array_permute(x, (int32_t[]){1, 2, 0, 3}) : NULL;
         x = x ? ops_array_reshape(x, 3, (int64_t[]){g, f->inputs, -1}) : NULL;
         w = ops_array_reshape(w, 3, (int64_t[]){g, f->inputs, -1});
         w = w ? ops_array_transpose(w, 1, 2) : NULL;
-        columns = x && w ? ops_array_matmul(w, x, f->precision) : NULL;
-        column_axes(r, 0, 1, 2 + r, 2, 3 + r, axes);
+    } else {
+        x = ops_convolution_channels_last(&last, x);
+        x = x ? ops_array_reshape(x, 3, (int64_t[]){-1, g, f->inputs}) : NULL;
+        x = x ? ops_array_transpose(x, 0, 1) : NULL;
+        w = ops_array_reshape(w, 4, (int64_t[]){g, f->inputs, f->outputs, volume});
+        w = w && by_channels ? ops_array_transpose(w, 2, 3) : w;
+        w = w ? ops_array_reshape(w, 3, (int64_t[]){g, f->inputs, -1}) : NULL;
     }
-    columns = columns ? ops_array_reshape(columns, 3 + 2 * r, shape) : NULL;
-    columns = columns_pad(r, is_last ? 2 : 3 + r, before, lengths, columns);
-    return columns ? ops_array_permute(columns, axes) : NULL;
+    ops_array *columns = !x || !w    ? NULL
+                         : by_places ? ops_array_matmul(w, x, f->precision)
+                                     : ops_array_matmul(x, w, f->precision);
+    shape[axes->group] = g;
+    shape[axes->image] = f->images;
+    shape[axes->channel] = f->outputs;
+    memcpy(shape + axes->window, f->window, r * sizeof *shape);
+    memcpy(shape + axes->places, places, r * sizeof *shape);
+    return columns ? ops_array_reshape(columns, 3 + 2 * r, shape) : NULL;
+}
+
+/* The columns: [N, groups, O, those that are added, others among zeros], where axis i of the others
+ * has lengths[i], of which before[i] are zeros before them. */
+static ops_array *columns_of(const ops_convolution_form *f, const int64_t *before,
+                             const int64_t *lengths, ops_array *x, ops_array *w)
+{
+    const uint32_t r = f->rank;
+    int64_t shape[OPS_MAX_RANK], at[OPS_MAX_RANK] = {0}, others[OPS_MAX_SPATIAL];
+    int32_t order[OPS_MAX_RANK];
+    uint32_t exchanged;
+    column_axes axes;
+    bool is_whole = true;
+    (void)columns_form(f, x, others, &exchanged);
+    ops_array *columns = columns_multiply(f, x, w, others, exchanged, &axes);
+    if (!columns) {
+        return NULL;
+    }
+    (void)ops_compose_shape(columns, shape);
+    order[0] = (int32_t)axes.image;
+    order[1] = (int32_t)axes.group;
+    order[2] = (int32_t)axes.channel;
+    for (uint32_t i = 0; i < r; i++) {
+        const bool is_exchanged = exchanged >> i & 1;
+        const uint32_t added = is_exchanged ? axes.places : axes.window;
+        const uint32_t other = (is_exchanged ? axes.window : axes.places) + i;
+        order[3 + i] = (int32_t)(added + i);
+        order[3 + r + i] = (int32_t)other;
+        is_whole = is_whole && shape[other] == lengths[i];
+        shape[other] = lengths[i];
+        at[other] = before[i];
+    }
+    columns = is_whole ? columns : ops_compose_pad(at, shape, 0, columns);
+    return columns ? ops_array_permute(columns, order) : NULL;
 }
 
 /* What an element of the window adds to the results of a phase: [N, groups, O, places]. */
@@ -308,21 +358,28 @@ static ops_array *phases_source(const ops_convolution_form *f, int way, int64_t 
     if (way == OPS_CONVOLUTION_COPIED) {
         return ops_convolution_place(f, before, step, lengths, x->view.shape[1], x);
     }
-    columns_lengths(f, x, before, lengths);
+    int64_t others[OPS_MAX_SPATIAL];
+    uint32_t exchanged;
+    const ops_convolution_form form = columns_form(f, x, others, &exchanged);
+    columns_lengths(&form, others, before, lengths);
     return columns_of(f, before, lengths, x, w);
 }
 
-static ops_array *phases_compute(const ops_convolution_form *f, int way, ops_array *x, ops_array *w,
-                                 ops_array *bias)
+static ops_array *phases_compute(const ops_convolution_form *given, int way, ops_array *x,
+                                 ops_array *w, ops_array *bias)
 {
     const bool is_added = way == WAY_COLUMNS;
-    const bool is_one = is_added && !has_steps(f);
     int64_t before[OPS_MAX_SPATIAL], lengths[OPS_MAX_SPATIAL], least[OPS_MAX_SPATIAL] = {0};
+    uint32_t exchanged;
+    const ops_convolution_form form =
+                                   is_added ? columns_form(given, x, lengths, &exchanged) : *given,
+                               *f = &form;
+    const bool is_one = is_added && !has_steps(f);
     ops_array *y = is_one ? NULL : results_begin(f, x, bias);
     if (!image_lengths(f, before, lengths)) {
         return y;
     }
-    x = phases_source(f, way, before, lengths, x, w);
+    x = phases_source(given, way, before, lengths, x, w);
     for (bool more = true; more && x && (y || is_one);) {
         ops_phase phases[OPS_MAX_SPATIAL];
         bool has_places = true;
@@ -359,7 +416,9 @@ ops_array *ops_convolution_phases(const ops_convolution_form *f, bool is_implici
 ops_array *ops_convolution_by_columns(const ops_convolution_form *form, ops_array *x, ops_array *w,
                                       ops_array *bias)
 {
-    const double bytes = ops_convolution_column_elements(form, x) * hal_type_size(x->view.type);
+    double taps, phases;
+    const double elements = ops_convolution_column_elements(form, x, &taps, &phases);
+    const double bytes = elements * hal_type_size(x->view.type);
     const double fit = (double)x->owner->context->tuning->convolution.piece_bytes / bytes;
     const int64_t images = fit < 1 ? 1 : fit < (double)form->images ? (int64_t)fit : form->images;
     ops_convolution_form f = *form;

@@ -152,6 +152,20 @@ static void columns_are_chosen(void **state)
     ops_context_set_convolution(test_context, OPS_CONVOLUTION_AUTO);
     f.inputs = 1;
     assert_false(ops_convolution_is_by_columns(&f, numbers(4, (int64_t[]){2, 1, 3, 3})));
+    /* Of few places and a long window: places are added. */
+    f = (ops_convolution_form){.rank = 3,
+                               .images = 7,
+                               .groups = 1,
+                               .inputs = 10,
+                               .outputs = 61,
+                               .length = {17, 17, 17},
+                               .window = {5, 5, 5},
+                               .places = {9, 9, 9},
+                               .stride = {1, 1, 1},
+                               .dilation = {2, 2, 2},
+                               .before = {0, 4, 0}};
+    dy = numbers(5, (int64_t[]){7, 10, 1, 9, 1});
+    assert_int_equal(ops_convolution_is_by_columns(&f, dy), has_columns);
     ok(ops_scope_end(test_context));
 }
 
