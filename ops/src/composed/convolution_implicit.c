@@ -4,6 +4,7 @@
 #include "gemm/windows.h"
 #include "tensor/context.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Multiplications of one result, results of a group along both axes. */
@@ -271,12 +272,44 @@ static ops_array *gradient_weights(const ops_convolution_form *f, ops_array *dw)
     return dw ? ops_array_permute(dw, axes) : NULL;
 }
 
+/* Whether each group has a product by itself: products of a batch are not cut along k, which few
+ * tiles take long for, and each further product has some kernels. */
+static bool has_products_of_groups(const ops_convolution_form *f, const ops_context *context)
+{
+    enum { TILE = 64, STEPS_OF_GROUP = 600 };
+    int64_t m, n, k;
+    product_lengths(f, true, &m, &n, &k);
+    const int64_t tiles = ((m + TILE - 1) / TILE) * ((n + TILE - 1) / TILE);
+    return f->groups > 1 && k / STEPS_OF_GROUP > f->groups &&
+           f->groups * tiles < (int64_t)context->info->compute_units;
+}
+
+static ops_array *weights_of_groups(const ops_convolution_form *form, ops_array *x, ops_array *dy)
+{
+    ops_convolution_form f = *form;
+    ops_array **parts = calloc((size_t)form->groups, sizeof(ops_array *));
+    bool is_made = parts != NULL;
+    f.groups = 1;
+    for (int64_t g = 0; g < form->groups && is_made; g++) {
+        ops_array *of_x = ops_compose_slice(x, 1, g * f.inputs, f.inputs, 1);
+        ops_array *of_dy = ops_compose_slice(dy, 1, g * f.outputs, f.outputs, 1);
+        parts[g] = of_x && of_dy ? ops_convolution_implicit_weights(&f, of_x, of_dy) : NULL;
+        is_made = parts[g] != NULL;
+    }
+    ops_array *dw = is_made ? ops_array_concatenate(0, parts, (uint32_t)form->groups) : NULL;
+    free(parts);
+    return dw;
+}
+
 ops_array *ops_convolution_implicit_weights(const ops_convolution_form *form, ops_array *x,
                                             ops_array *dy)
 {
     ops_convolution_form f = *form;
     int64_t shape[OPS_MAX_RANK] = {0};
     ops_result result;
+    if (has_products_of_groups(form, x->owner->context)) {
+        return weights_of_groups(form, x, dy);
+    }
     dy = gradient_results(&f, dy);
     x = gradient_image(&f, x);
     if (!x || !dy) {

@@ -192,6 +192,34 @@ static void parts_agree(void **state)
     test_tune(test_context)->gemm.split_depth = 0;
 }
 
+/* Gradients of few groups and many places are a product for each group, which parts of k share; of
+ * few places one product of a batch. */
+static void groups_agree(void **state)
+{
+    trial t = {.type = HAL_TYPE_F32,
+               .rank = 2,
+               .images = 1,
+               .groups = 2,
+               .inputs = 2,
+               .outputs = 9,
+               .length = {40, 40},
+               .window = {2, 2},
+               .stride = {1, 1},
+               .dilation = {1, 1},
+               .before = {1, 1},
+               .after = {1, 0}};
+    uint64_t kernels[2], before = statistics_of(test_context).kernels;
+    check_way(&t, WEIGHTS, OPS_CONVOLUTION_IMPLICIT);
+    kernels[0] = statistics_of(test_context).kernels - before;
+    t.images = 3;
+    before = statistics_of(test_context).kernels;
+    check_way(&t, WEIGHTS, OPS_CONVOLUTION_IMPLICIT);
+    kernels[1] = statistics_of(test_context).kernels - before;
+    assert_int_equal(kernels[1] > kernels[0],
+                     test_context->info->compute_units > 2 &&
+                         ops_gemm_longest_k(test_context, NULL) >= 3 * 41 * 40);
+}
+
 /* Elements that sums round, as the kernel of the shape and as that of its class. */
 static void elements_by(ops_kernel_choice kernels, const trial *t, convolution_kind kind,
                         float *elements, int64_t *count)
@@ -328,16 +356,12 @@ static void narrow_pieces_are_not_copied(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(small_ones_agree),
-                                       cmocka_unit_test(phases_agree),
-                                       cmocka_unit_test(kernels_agree),
-                                       cmocka_unit_test(few_results_agree),
-                                       cmocka_unit_test(few_results_are_chosen),
-                                       cmocka_unit_test(columns_agree),
-                                       cmocka_unit_test(columns_are_chosen),
-                                       cmocka_unit_test(parts_agree),
-                                       cmocka_unit_test(kernels_are_counted),
-                                       cmocka_unit_test(large_ones_are_chosen),
-                                       cmocka_unit_test(narrow_pieces_are_not_copied)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_ones_agree),       cmocka_unit_test(phases_agree),
+        cmocka_unit_test(kernels_agree),          cmocka_unit_test(few_results_agree),
+        cmocka_unit_test(few_results_are_chosen), cmocka_unit_test(columns_agree),
+        cmocka_unit_test(columns_are_chosen),     cmocka_unit_test(parts_agree),
+        cmocka_unit_test(groups_agree),           cmocka_unit_test(kernels_are_counted),
+        cmocka_unit_test(large_ones_are_chosen),  cmocka_unit_test(narrow_pieces_are_not_copied)};
     return RUN_ON_ALL(tests);
 }
