@@ -35,20 +35,36 @@ static void narrow_places(const ops_pool_emitter *e, hal_ir_value *places)
     }
 }
 
-/* The elements that the average of a window counts along axes of which windows count different
- * numbers, in the type of sums; HAL_IR_NONE: there are no such axes. */
-static hal_ir_value emit_counted(const ops_pool_emitter *e, uint32_t line, uint32_t source,
-                                 hal_type type)
+/* What averages count along each axis, of each window, in the type of sums; HAL_IR_NONE along axes
+ * of which all windows count the same. */
+typedef struct window_counts {
+    hal_ir_value of[OPS_MAX_SPATIAL][OPS_POOL_SOURCES];
+} window_counts;
+
+static void emit_counts(const ops_pool_emitter *e, hal_type type, window_counts *counts)
+{
+    for (uint32_t i = 0; i < e->tile->rank; i++) {
+        const ops_pool_axis *a = &e->tile->axis[i];
+        for (uint32_t s = 0; s < a->sources; s++) {
+            counts->of[i][s] =
+                a->is_counted ? ops_pool_count(e, i, e->number[i][s], type) : HAL_IR_NONE;
+        }
+    }
+}
+
+/* The elements that the average of a window counts along such axes; HAL_IR_NONE: there are none. */
+static hal_ir_value emit_counted(const ops_pool_emitter *e, const window_counts *counts,
+                                 uint32_t line, uint32_t source)
 {
     hal_ir_value counted = HAL_IR_NONE;
     for (uint32_t i = e->tile->rank; i-- > 0;) {
-        const ops_pool_axis *a = &e->tile->axis[i];
-        const uint32_t s = i == ops_pool_last(e) ? source : line % a->sources;
-        line /= i == ops_pool_last(e) ? 1 : a->sources;
-        if (a->is_counted) {
-            const hal_ir_value count = ops_pool_count(e, i, e->number[i][s], type);
-            counted = counted == HAL_IR_NONE ? count : hal_ir_mul(e->b, counted, count);
-        }
+        const bool is_last = i == ops_pool_last(e);
+        const uint32_t sources = e->tile->axis[i].sources;
+        const hal_ir_value count = counts->of[i][is_last ? source : line % sources];
+        line /= is_last ? 1 : sources;
+        counted = counted == HAL_IR_NONE ? count
+                  : count == HAL_IR_NONE ? counted
+                                         : hal_ir_mul(e->b, counted, count);
     }
     return counted;
 }
@@ -86,8 +102,8 @@ static void add_window(const ops_pool_emitter *e, uint32_t window, const hal_ir_
 }
 
 /* The windows of a line: beyond their axis they give 0. */
-static void emit_line(const ops_pool_emitter *e, uint32_t line, const hal_ir_value *own,
-                      hal_ir_value sums[][OPS_MAX_WIDTH])
+static void emit_line(const ops_pool_emitter *e, const window_counts *counts, uint32_t line,
+                      const hal_ir_value *own, hal_ir_value sums[][OPS_MAX_WIDTH])
 {
     hal_ir_builder *b = e->b;
     const uint32_t last = ops_pool_last(e), windows = e->tile->axis[last].sources;
@@ -105,7 +121,7 @@ static void emit_line(const ops_pool_emitter *e, uint32_t line, const hal_ir_val
             ops_pool_load(e, OPS_POOL_PLACES_FROM, OPS_POOL_PLACE_STEP, at, s, guard, places);
             narrow_places(e, places);
         } else {
-            const hal_ir_value counted = emit_counted(e, line, s, hal_ir_type_of(b, dy[0]));
+            const hal_ir_value counted = emit_counted(e, counts, line, s);
             for (uint32_t i = 0; i < e->iter->width && counted != HAL_IR_NONE; i++) {
                 dy[i] = ops_binary_value(b, OPS_DIV, dy[i], counted);
             }
@@ -127,8 +143,10 @@ static void emit_gradient(hal_ir_builder *b, const ops_element_iter *iter, const
             sums[r][i] = hal_ir_number(b, type, 0);
         }
     }
+    window_counts counts;
+    emit_counts(&e, type, &counts);
     for (uint32_t line = 0; line < e.lines; line++) {
-        emit_line(&e, line, own, sums);
+        emit_line(&e, &counts, line, own, sums);
     }
     if (e.tile->divisor != OPS_POOL_PLACES) {
         divide_sums(&e, sums);
