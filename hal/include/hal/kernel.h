@@ -56,8 +56,8 @@ HAL_API hal_status hal_kernel_create_ahead(hal_device *device, hal_ir_builder *b
                                            const hal_kernel_fingerprint *fingerprint,
                                            HAL_OUT hal_kernel **kernel);
 
-/* Returns how many threads compile kernels in the background at most: 15, and one less than the
- * process has processors. 0: kernels are compiled within the call.
+/* Returns how many threads compile kernels in the background at most: one less than the process
+ * has processors, up to 15. With layers they have nothing to do.
  * Threads: any. Errors: none; null returns 0. */
 HAL_API uint32_t hal_device_get_compilers(hal_device *device);
 

@@ -545,7 +545,8 @@ hal_status hal_step_record(hal_comm *comm, hal_queue *queue,
     step->value = point.value;
     step->number = ++comm->last_step;
     step->is = *description;
-    /* Held until the step is destroyed: a block that the pool has may be joined with others. */
+    /* Held until the step is destroyed: the pool joins released blocks, and reuses what described
+     * them. */
     hal_buffer_ref(step->is.in.buffer);
     hal_buffer_ref(step->is.out.buffer);
     step->is_large = hal_direct_is_possible(comm->mailbox, &step->is.call);

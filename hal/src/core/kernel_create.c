@@ -116,11 +116,10 @@ typedef struct creation {
 } creation;
 
 /* Layers see compilations on the thread that asks for them, and in order. */
-static uint32_t device_compilers(const hal_device *device)
+static bool device_compiles_ahead(const hal_device *device)
 {
-    return hal_hooks_on(HAL_HOOK_EVENTS | HAL_HOOK_CALLS | HAL_HOOK_BATCHES)
-               ? 0
-               : hal_kernel_cache_get_threads(device->kernels);
+    return hal_kernel_cache_get_threads(device->kernels) > 0 &&
+           !hal_hooks_on(HAL_HOOK_EVENTS | HAL_HOOK_CALLS | HAL_HOOK_BATCHES);
 }
 
 /* Stores the fingerprint of a kernel that is there, built now or before for another one. Kernels
@@ -141,7 +140,7 @@ static hal_status kernel_create_legal(const creation *how, hal_device *device,
     uint64_t key[2];
     hal_status status = check_limits(how->function, device, legal);
     hal_ir_hash(legal, key);
-    if (status == HAL_OK && how->is_ahead && device_compilers(device) > 0) {
+    if (status == HAL_OK && how->is_ahead && device_compiles_ahead(device)) {
         hal_kernel_ahead *ahead = hal_kernel_ahead_create(legal, how->fingerprint);
         return ahead ? hal_kernel_cache_get_ahead(device->kernels, key, ahead, kernel)
                      : HAL_ERROR_OUT_OF_MEMORY;
@@ -360,7 +359,7 @@ static hal_status kernel_create_gemm(const creation *how, hal_device *device,
         HAL_TRY(hal_ir_legalise(legal.epilogue, &device->info, &epilogue));
         legal.epilogue = epilogue;
     }
-    if (how->is_ahead && device->plugin->gemm_workspace && device_compilers(device) > 0) {
+    if (how->is_ahead && device->plugin->gemm_workspace && device_compiles_ahead(device)) {
         return kernel_create_gemm_ahead(device, &legal, epilogue, kernel, workspace_bytes);
     }
     const hal_kernel_source source = {
@@ -512,7 +511,7 @@ hal_status hal_kernel_create_ahead(hal_device *device, hal_ir_builder *builder,
 uint32_t hal_device_get_compilers(hal_device *device)
 {
     const hal_status status = hal_hook_use(HAL_OBJECT_DEVICE, device, "hal_device_get_compilers");
-    return device && status == HAL_OK ? device_compilers(device) : 0;
+    return device && status == HAL_OK ? hal_kernel_cache_get_threads(device->kernels) : 0;
 }
 
 hal_status hal_kernel_wait(hal_kernel *kernel)

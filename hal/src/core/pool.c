@@ -575,7 +575,8 @@ void hal_pool_give(hal_pool *pool, hal_memory *memory)
         hal_pool_trim(pool, false);
         pthread_mutex_lock(&pool->lock);
         /* A part is not freed while its neighbours are in use: trimming again would be in vain. */
-        pool->trim_above = pool->pooled_bytes + limit / 8;
+        const bool is_vain = pool->pooled_bytes > limit;
+        pool->trim_above = is_vain ? pool->pooled_bytes + limit / 8 : 0;
         pthread_mutex_unlock(&pool->lock);
     }
     if (trims || is_last) {

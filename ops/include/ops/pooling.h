@@ -31,6 +31,7 @@ typedef struct ops_pool_options {
  * channels_last [N, lengths, C] and [N, places, C]. `places` of MAX, unless null, receives the
  * place (I64) of each maximum, the first one or that of the last NaN, in the spatial axes of x as
  * one axis, row-major and without padding; it is [N, C, places] whatever the order of channels.
+ * A window without elements has any place, and its gradient goes nowhere.
  * Windows of up to 12 elements take one kernel, on GPUs those of up to 64 and with padding, also
  * with places. Longer ones are pooled along one axis after the other; padding takes one or two
  * kernels more, and x's memory with it.

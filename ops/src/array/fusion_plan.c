@@ -496,8 +496,9 @@ static bool pools_are_twins(const ops_array *node, const ops_array *other)
     }
     ops_pool_form own = *(const ops_pool_form *)node->form;
     ops_pool_form given = *(const ops_pool_form *)other->form;
-    const bool have_both = own.divisor + given.divisor == OPS_POOL_MAXIMA + OPS_POOL_PLACES &&
-                           (own.divisor == OPS_POOL_MAXIMA || given.divisor == OPS_POOL_MAXIMA);
+    const bool have_both =
+        (own.divisor == OPS_POOL_MAXIMA && given.divisor == OPS_POOL_PLACES) ||
+        (own.divisor == OPS_POOL_PLACES && given.divisor == OPS_POOL_MAXIMA);
     own.divisor = given.divisor;
     return have_both && memcmp(&own, &given, sizeof own) == 0;
 }

@@ -203,7 +203,8 @@ typedef struct ops_memory_holder {
 /* Deferred reductions that may be computed by the kernel of another one, see fusion_plan.h. */
 #define OPS_RECENT_REDUCTIONS 16u
 
-/* Deferred poolings: maxima and their places are results of one kernel, see fusion_plan.h. */
+/* Poolings that may still be deferred: maxima and their places are results of one kernel, see
+ * fusion_plan.h. */
 #define OPS_RECENT_POOLS 16u
 
 /* Anchors, and elementwise nodes of one, that wait although they hold memory, see deferred.c. */

@@ -158,8 +158,8 @@ static ops_array *divide_by_counts(const pool_form *p, ops_array *y)
         volume *= (double)p->f.window[i];
     }
     if (is_even) { /* over a power of 2 by a multiplication, which has the same bits */
-        const bool is_power = ((uint64_t)volume & ((uint64_t)volume - 1)) == 0;
-        return is_power ? ops_mul_scalar(y, 1 / volume) : ops_div_scalar(y, volume);
+        return ops_pool_divides_exactly(volume) ? ops_mul_scalar(y, 1 / volume)
+                                                : ops_div_scalar(y, volume);
     }
     ops_array *counts = NULL;
     for (uint32_t i = 0; y && i < p->f.rank; i++) {
@@ -239,6 +239,7 @@ static bool is_at_once(const pool_form *p, const ops_array *x, ops_array **place
 {
     const int64_t volume = ops_convolution_volume(&p->f, p->f.window);
     return x->owner->context->tuning->convolution.pools_at_once && volume <= OPS_POOL_ELEMENTS &&
+           ops_tensor_get_element_count(&x->view) > 0 &&
            (places || is_padded(p) || volume > MAX_SLICES) && numbers_fit(p);
 }
 
@@ -381,6 +382,35 @@ ops_array *ops_pool_scatter(const char *function, uint32_t rank, const int64_t *
     return dx ? ops_array_reshape(dx, rank + 2, shape) : NULL;
 }
 
+/* Whether a window may lie beyond x altogether. */
+static bool may_lack_elements(const pool_form *p)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < p->f.rank; i++) {
+        const int64_t extent = (p->f.window[i] - 1) * p->f.dilation[i] + 1;
+        const int64_t last = (p->f.places[i] - 1) * p->f.stride[i] - p->f.before[i];
+        found |= p->f.before[i] >= extent || last >= p->f.length[i];
+        found |= p->f.dilation[i] > 1 && is_padded(p); /* x may be between two elements */
+    }
+    return found;
+}
+
+/* dy, and 0 for windows without elements: their places are those of other ones. */
+static ops_array *of_windows_with_elements(const pool_form *p, ops_array *dy)
+{
+    if (!may_lack_elements(p)) {
+        return dy;
+    }
+    ops_array *all = NULL;
+    for (uint32_t i = 0; i < p->f.rank; i++) {
+        ops_array *counts;
+        axis_first(p, dy->owner->context, i, 0, p->f.length[i], &counts);
+        ops_array *has = ops_gt(counts, ops_compose_scalar(counts, 0));
+        all = all ? ops_array_binary(OPS_AND, all, has) : has;
+    }
+    return ops_array_where(all, dy, ops_compose_scalar(dy, 0));
+}
+
 /* The sums of dy over the windows that each element of x is in: dy over its counts with zeros
  * between, and windows with steps of 1. */
 static ops_array *gradient_of_averages(const pool_form *p, ops_array *dy)
@@ -461,7 +491,8 @@ static ops_array *gradient(const pool_form *p, ops_array *dy, ops_array *places)
         return ops_convolution_channels_last(f, dy);
     }
     ops_array *dx = p->kind == OPS_POOL_MAX
-                        ? ops_pool_scatter(f->function, f->rank, f->length, dy, places)
+                        ? ops_pool_scatter(f->function, f->rank, f->length,
+                                           of_windows_with_elements(p, dy), places)
                         : gradient_of_averages(p, dy);
     return ops_convolution_channels_last(f, dx);
 }

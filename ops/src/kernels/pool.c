@@ -182,7 +182,7 @@ static hal_ir_value has_elements(const ops_pool_emitter *e, uint32_t result)
     return all;
 }
 
-/* The place of a window without elements: where its first one would be. */
+/* The place of a window without elements: where its first one would be, which no gradient takes. */
 static hal_ir_value missing_place(const ops_pool_emitter *e, uint32_t result)
 {
     hal_ir_builder *b = e->b;

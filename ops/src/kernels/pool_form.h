@@ -4,6 +4,9 @@
 
 #include <ops/windows.h>
 
+#include <math.h>
+#include <stdbool.h>
+
 /* Elements of a window at most: each is emitted. */
 #define OPS_POOL_ELEMENTS 64u
 
@@ -24,5 +27,12 @@ typedef struct ops_pool_form {
     int64_t before[OPS_MAX_SPATIAL];  /* padding before x */
     int64_t counted[OPS_MAX_SPATIAL]; /* padding after x, with OPS_POOL_COUNTED */
 } ops_pool_form;
+
+/* Whether a division by a count is a multiplication with the same bits: by a power of 2. */
+static inline bool ops_pool_divides_exactly(double count)
+{
+    int exponent;
+    return frexp(count, &exponent) == 0.5;
+}
 
 #endif

@@ -256,12 +256,11 @@ hal_ir_value ops_pool_count(const ops_pool_emitter *e, uint32_t axis, hal_ir_val
 
 hal_ir_value ops_pool_divide(hal_ir_builder *b, hal_ir_value x, double count)
 {
-    const uint64_t whole = (uint64_t)count;
-    const bool is_power = (whole & (whole - 1)) == 0;
     const hal_type type = hal_ir_type_of(b, x);
     return count == 1 ? x
-           : is_power ? hal_ir_mul(b, x, hal_ir_number(b, type, 1 / count))
-                      : ops_binary_value(b, OPS_DIV, x, hal_ir_number(b, type, count));
+           : ops_pool_divides_exactly(count)
+               ? hal_ir_mul(b, x, hal_ir_number(b, type, 1 / count))
+               : ops_binary_value(b, OPS_DIV, x, hal_ir_number(b, type, count));
 }
 
 /* The index and the guard of a result in the output. */

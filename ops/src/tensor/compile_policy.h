@@ -6,7 +6,8 @@
  * runs in single kernels until their extra cost adds up to one compilation: of the caller, or of
  * one of the processors where compilations are slow and happen in the background, while single
  * kernels compute the plan. An eighth of that is enough while one of the compilers has nothing to
- * do. So at most twice the least possible time is spent on any plan, and no call stalls for long.
+ * do. So single kernels and a compilation by the caller take at most twice the least possible time
+ * of any plan, and no call stalls for long.
  * docs/batching.md has the figures.
  *
  * The same rule decides between the kernel of one shape and the general kernel of its class
@@ -44,7 +45,7 @@ typedef struct ops_compile_policy {
     uint64_t least_compile_ns;  /* of all compilations; a busy machine delays some */
     uint32_t processors;        /* the program's, and those that compile in the background */
     uint32_t compilers;         /* threads that compile in the background */
-    uint32_t pending;           /* kernels that wait for these or are being compiled by them */
+    uint32_t pending;           /* kernels of this context that wait for these or are in work */
     bool specialises;           /* kernels of one shape are compiled at once */
     bool requests;              /* and in the background, while general kernels compute */
     ops_kernel_choice choice;

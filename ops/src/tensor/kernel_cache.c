@@ -187,15 +187,18 @@ hal_status ops_cache_get_special(ops_context *context, const ops_cache_key *key,
     if (*entry) {
         return HAL_OK;
     }
+    if (context->ahead.count > 0) {
+        HAL_TRY(ops_compile_ahead_collect(context));
+        *entry = ops_cache_find(context, key, hash);
+        if (*entry) {
+            return HAL_OK;
+        }
+    }
     const uint64_t cost = ops_compile_policy_general_ns(policy, bytes);
     bool is_first;
     const bool pays = ops_compile_policy_charge(policy, hash, cost, &is_first);
     if (is_first) {
         HAL_TRY(cache_insert_recalled(context, hash, &source, entry));
-    }
-    if (!*entry && context->ahead.requested > 0) {
-        HAL_TRY(ops_compile_ahead_collect(context));
-        *entry = ops_cache_find(context, key, hash);
     }
     static const uint64_t any_plan[2];
     if (!*entry && pays && policy->missing == OPS_MISSING_COMPILED &&

@@ -400,4 +400,12 @@ DEVICE_TEST(fork_and_exit_meet_threads)
     assert_int_equal(status, 0);
 }
 
+DEVICE_TEST(compilers_are_other_processors)
+{
+    const long others = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+    const uint32_t compilers = hal_device_get_compilers(device);
+    assert_true(compilers <= 15 && compilers <= (uint32_t)others);
+    assert_int_equal(hal_device_get_compilers(NULL), 0);
+}
+
 UNIT_MAIN(ahead_begin, ahead_end)

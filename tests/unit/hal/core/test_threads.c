@@ -155,7 +155,8 @@ static void *use_first(void *argument)
 static void *write_much(void *argument)
 {
     enum { BYTES = 40000, PLACE = 64, PLACES = BYTES / PLACE };
-    const uint32_t number = (uint32_t) * (const int *)argument;
+    const int *given = argument;
+    const uint32_t number = (uint32_t)*given;
     hal_queue *queue = NULL;
     hal_buffer *buffer = NULL;
     uint32_t *data = calloc(1, BYTES), *seen = calloc(1, BYTES);
