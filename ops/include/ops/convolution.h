@@ -25,7 +25,7 @@ extern "C" {
 /* How convolutions and their gradients are computed; those with one channel per group have one
  * way. */
 typedef enum ops_convolution_way {
-    OPS_CONVOLUTION_AUTO,    /* the one that takes less time, by bytes and operations */
+    OPS_CONVOLUTION_AUTO,     /* the one that takes less time, by bytes and operations */
     OPS_CONVOLUTION_COPIED,   /* windows are copied to a matrix */
     OPS_CONVOLUTION_IMPLICIT, /* the product's kernel reads the windows in x, where it can */
     OPS_CONVOLUTION_DIRECT    /* work-items sum windows of x, without a product, where they can;
@@ -71,8 +71,9 @@ HAL_API ops_array *ops_array_convolution(const ops_convolution_options *options,
  * (places - 1) stride + (window - 1) dilation + 1 - before - after. With the options of a
  * convolution, x its result's gradient, w its weights and `lengths` those of its input, y is the
  * gradient of its input. Computed as a convolution for each phase of the steps, or of x with zeros
- * between its elements, with temporary memory as of that; on processors also as a product of x with
- * each element of the window, which are at most OPS_CONVOLUTION_BYTES, and added.
+ * between its elements, with temporary memory as of that and the results of a phase; on processors
+ * also, in pieces of images, as a product of x with each element of the window: the products of a
+ * piece, at most OPS_CONVOLUTION_BYTES, are copied among zeros, and added.
  * Ownership, Threads, Errors: as ops_array_convolution. */
 HAL_API ops_array *ops_array_convolution_transposed(const ops_convolution_options *options,
                                                     ops_array *x, ops_array *w, ops_array *bias,

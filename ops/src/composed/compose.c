@@ -9,6 +9,11 @@ ops_arrays *ops_compose_begin(const char *function, ops_array *const *operands, 
     return arrays && !ops_arrays_open_scope(arrays) ? arrays : NULL;
 }
 
+ops_arrays *ops_compose_nest(const ops_array *x)
+{
+    return ops_arrays_open_scope(x->owner) ? NULL : x->owner;
+}
+
 ops_array *ops_compose_end(ops_arrays *arrays, ops_array *result)
 {
     ops_compose_end_all(arrays, &result, 1);

@@ -12,6 +12,10 @@
  * fails. */
 ops_arrays *ops_compose_begin(const char *function, ops_array *const *operands, uint32_t count);
 
+/* Opens a scope within that of a call, which ops_compose_end closes: what a piece of the call makes
+ * is then not held until all have been made. Null, and an error, on failure. */
+ops_arrays *ops_compose_nest(const ops_array *x);
+
 /* Closes the scope. The result, null after a failure, belongs to the scope around it, or to the
  * caller; an operand becomes a view of itself. */
 ops_array *ops_compose_end(ops_arrays *arrays, ops_array *result);

@@ -6,7 +6,6 @@
 #include "kernels/phases.h"
 #include "tensor/context.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Besides those of ops_convolution_way. */
@@ -326,8 +325,17 @@ static ops_array *phase_added(const ops_convolution_form *f, const ops_phase *ph
     return ops_convolution_channels_last(f, sum);
 }
 
-/* Replaces the elements of a phase of the result, which is released: without other references the
- * update is in place, also where it is computed within the scope. */
+/* Replaces elements of y by `part`. Both are released: without other references the update is in
+ * place, and the part's memory is free after it, also where they are computed within the scope. */
+static ops_array *part_put(ops_array *y, const ops_tensor *view, ops_array *part)
+{
+    ops_array *updated = ops_array_update(y, view, part);
+    ops_array_release(y);
+    ops_array_release(part);
+    return updated;
+}
+
+/* Replaces the elements of a phase of the result. */
 static ops_array *phase_put(const ops_convolution_form *f, const ops_phase *phases, ops_array *y,
                             ops_array *part)
 {
@@ -341,14 +349,12 @@ static ops_array *phase_put(const ops_convolution_form *f, const ops_phase *phas
             return NULL;
         }
     }
-    ops_array *updated = ops_array_update(y, &view, part);
-    ops_array_release(y);
-    return updated;
+    return part_put(y, &view, part);
 }
 
 /* What phases read: x among zeros, or columns of it; `before` counts their zeros. */
-static ops_array *phases_source(const ops_convolution_form *f, int way, int64_t *before,
-                                int64_t *lengths, ops_array *x, ops_array *w)
+static ops_array *phases_read(const ops_convolution_form *f, int way, int64_t *before,
+                              int64_t *lengths, ops_array *x, ops_array *w)
 {
     static const int64_t step[OPS_MAX_SPATIAL] = {1, 1, 1};
     if (way == OPS_CONVOLUTION_IMPLICIT) {
@@ -365,6 +371,25 @@ static ops_array *phases_source(const ops_convolution_form *f, int way, int64_t 
     return columns_of(f, before, lengths, x, w);
 }
 
+/* The same, and one phase, in scopes of their own: what lies between is released. */
+static ops_array *phases_source(const ops_convolution_form *f, int way, int64_t *before,
+                                int64_t *lengths, ops_array *x, ops_array *w)
+{
+    ops_arrays *arrays = ops_compose_nest(x);
+    return arrays ? ops_compose_end(arrays, phases_read(f, way, before, lengths, x, w)) : NULL;
+}
+
+static ops_array *phase_part(const ops_convolution_form *f, int way, const ops_phase *phases,
+                             const int64_t *before, ops_array *x, ops_array *w, ops_array *bias)
+{
+    ops_arrays *arrays = ops_compose_nest(x);
+    return !arrays
+               ? NULL
+               : ops_compose_end(arrays, way == WAY_COLUMNS
+                                             ? phase_added(f, phases, before, x, bias)
+                                             : phase_compute(f, way, phases, before, x, w, bias));
+}
+
 static ops_array *phases_compute(const ops_convolution_form *given, int way, ops_array *x,
                                  ops_array *w, ops_array *bias)
 {
@@ -372,8 +397,8 @@ static ops_array *phases_compute(const ops_convolution_form *given, int way, ops
     int64_t before[OPS_MAX_SPATIAL], lengths[OPS_MAX_SPATIAL], least[OPS_MAX_SPATIAL] = {0};
     uint32_t exchanged;
     const ops_convolution_form form =
-                                   is_added ? columns_form(given, x, lengths, &exchanged) : *given,
-                               *f = &form;
+        is_added ? columns_form(given, x, lengths, &exchanged) : *given;
+    const ops_convolution_form *f = &form;
     const bool is_one = is_added && !has_steps(f);
     ops_array *y = is_one ? NULL : results_begin(f, x, bias);
     if (!image_lengths(f, before, lengths)) {
@@ -389,12 +414,10 @@ static ops_array *phases_compute(const ops_convolution_form *given, int way, ops
             has_places &= phases[i].places > 0;
         }
         if (is_one) {
-            return phase_added(f, phases, before, x, bias);
+            return phase_part(f, way, phases, before, x, w, bias);
         }
         if (has_places) {
-            y = phase_put(f, phases, y,
-                          is_added ? phase_added(f, phases, before, x, bias)
-                                   : phase_compute(f, way, phases, before, x, w, bias));
+            y = phase_put(f, phases, y, phase_part(f, way, phases, before, x, w, bias));
         }
         more = false;
         for (uint32_t i = f->rank; i-- > 0 && !more;) {
@@ -413,6 +436,28 @@ ops_array *ops_convolution_phases(const ops_convolution_form *f, bool is_implici
                           bias);
 }
 
+/* The images from `first` on, in a scope of their own. */
+static ops_array *columns_piece(const ops_convolution_form *f, int64_t first, ops_array *x,
+                                ops_array *w, ops_array *bias)
+{
+    ops_arrays *arrays = ops_compose_nest(x);
+    ops_array *part = arrays ? ops_compose_slice(x, 0, first, f->images, 1) : NULL;
+    part = part ? phases_compute(f, WAY_COLUMNS, part, w, bias) : NULL;
+    return arrays ? ops_compose_end(arrays, part) : NULL;
+}
+
+/* Replaces the images of y from `first` on, as phase_put. Not a concatenation at the end, which
+ * computes the columns of all its operands before it adds those of one. */
+static ops_array *piece_put(int64_t first, ops_array *y, ops_array *part)
+{
+    ops_tensor view;
+    if (!part || ops_array_describe(y, &view) ||
+        ops_tensor_slice(&view, 0, first, part->view.shape[0], 1, &view)) {
+        return NULL;
+    }
+    return part_put(y, &view, part);
+}
+
 ops_array *ops_convolution_by_columns(const ops_convolution_form *form, ops_array *x, ops_array *w,
                                       ops_array *bias)
 {
@@ -421,18 +466,17 @@ ops_array *ops_convolution_by_columns(const ops_convolution_form *form, ops_arra
     const double bytes = elements * hal_type_size(x->view.type);
     const double fit = (double)x->owner->context->tuning->convolution.piece_bytes / bytes;
     const int64_t images = fit < 1 ? 1 : fit < (double)form->images ? (int64_t)fit : form->images;
+    if (images == form->images) {
+        return phases_compute(form, WAY_COLUMNS, x, w, bias);
+    }
     ops_convolution_form f = *form;
-    ops_array **parts = calloc((size_t)((f.images - 1) / images + 1), sizeof(ops_array *));
-    uint32_t count = 0;
-    bool is_made = parts != NULL;
-    for (int64_t first = 0; first < form->images && is_made; first += images, count++) {
+    f.activation = OPS_IDENTITY; /* of values that are all replaced */
+    ops_array *y = ops_convolution_background(&f, x, NULL);
+    f.activation = form->activation;
+    for (int64_t first = 0; first < form->images && y; first += images) {
         const int64_t rest = form->images - first;
         f.images = rest < images ? rest : images;
-        ops_array *part = ops_compose_slice(x, 0, first, f.images, 1);
-        parts[count] = part ? phases_compute(&f, WAY_COLUMNS, part, w, bias) : NULL;
-        is_made = parts[count] != NULL;
+        y = piece_put(first, y, columns_piece(&f, first, x, w, bias));
     }
-    ops_array *y = !is_made ? NULL : count > 1 ? ops_array_concatenate(0, parts, count) : parts[0];
-    free(parts);
     return y;
 }

@@ -277,9 +277,8 @@ static ops_array *product_second(const ops_convolution_form *f, ops_array *windo
     return sum ? ops_array_reshape(sum, 3, (int64_t[]){-1, f->inputs, volume}) : NULL;
 }
 
-/* Of a piece of images and lines: [groups O, C, k]. */
-static ops_array *weights_at(const ops_convolution_form *form, ops_array *x, ops_array *dy,
-                             const int64_t start[2], const int64_t count[2])
+static ops_array *piece_product(const ops_convolution_form *form, ops_array *x, ops_array *dy,
+                                const int64_t start[2], const int64_t count[2])
 {
     ops_convolution_form f = *form;
     f.images = count[0];
@@ -296,6 +295,27 @@ static ops_array *weights_at(const ops_convolution_form *form, ops_array *x, ops
     return !windows || !dy ? NULL
            : is_last       ? product_last(&f, windows, dy)
                            : product_second(&f, windows, dy);
+}
+
+/* Of a piece of images and lines: [groups O, C, k]. In a scope of its own, which does not hold its
+ * windows until those of all pieces are multiplied. */
+static ops_array *weights_at(const ops_convolution_form *form, ops_array *x, ops_array *dy,
+                             const int64_t start[2], const int64_t count[2])
+{
+    ops_arrays *arrays = ops_compose_nest(x);
+    return arrays ? ops_compose_end(arrays, piece_product(form, x, dy, start, count)) : NULL;
+}
+
+/* Adds a part to the sum so far, null before the first one; both are released. */
+static ops_array *sum_with(ops_array *sum, ops_array *part)
+{
+    if (!sum || !part) {
+        return part;
+    }
+    ops_array *added = ops_add(sum, part);
+    ops_array_release(sum);
+    ops_array_release(part);
+    return added;
 }
 
 /* Pieces, whose results are added. */
@@ -321,8 +341,7 @@ static ops_array *weights_by_windows(const ops_convolution_form *f, ops_array *x
             const int64_t rest = f->images - first, left = f->places[0] - line;
             const int64_t start[2] = {first, line};
             const int64_t count[2] = {images < rest ? images : rest, lines < left ? lines : left};
-            ops_array *part = weights_at(f, x, dy, start, count);
-            sum = sum && part ? ops_add(sum, part) : part;
+            sum = sum_with(sum, weights_at(f, x, dy, start, count));
             is_made = sum != NULL;
         }
     }
