@@ -15,9 +15,8 @@ enum { VIEW_SUMS, VIEW_X, VIEW_DY, VIEW_IMAGES, VIEW_LINES, VIEW_LAST };
 enum { PART_IMAGES, PART_LINES, GROUP, RESULTS, CHANNEL, PLACE, SPACE_RANK };
 
 /* Scalars: the number of images, distances of images; of elements of the window and of results in
- * the sums, and of results in dy; of each axis the
- * length of x, the number of places, the distance of places in x and dy, and of elements of the
- * window in x. */
+ * the sums, and of results in dy; of each axis the length of x, the number of places, the distance
+ * of places in x and dy, and of elements of the window in x. */
 enum {
     IMAGES,
     X_IMAGE,
@@ -276,9 +275,12 @@ static int64_t results_together(const ops_depthwise_weights_form *form, int64_t 
 }
 
 /* Steps of the innermost loop at once: their loads take registers next to the sums. */
-static uint32_t steps_ahead(const ops_depthwise_weights_form *form, int64_t results)
+static uint32_t steps_ahead(const ops_depthwise_weights_form *form, const ops_tensor *dy,
+                            int64_t results)
 {
-    const int64_t most = form->rank == 1 ? form->images : form->rank == 2 ? form->lines : INT64_MAX;
+    const int64_t most = form->rank == 1   ? form->images
+                         : form->rank == 2 ? form->lines
+                                           : dy->shape[3]; /* its places along the middle axis */
     int64_t volume = 1, ahead = MOST_AHEAD;
     for (uint32_t i = 0; i < form->rank; i++) {
         volume *= form->window[i];
@@ -319,7 +321,7 @@ hal_status ops_depthwise_weights(ops_context *context, const ops_depthwise_weigh
                              .images = form->images,
                              .lines = form->lines,
                              .results = (uint32_t)results,
-                             .ahead = steps_ahead(form, results)};
+                             .ahead = steps_ahead(form, dy, results)};
     int64_t scalars[SCALARS] = {
         dy->shape[0], x->stride[0], dy->stride[0], sums->stride[3], sums->stride[2] * inputs,
         dy->stride[1]};

@@ -11,8 +11,8 @@
 #define OPS_POOL_SOURCES 80u
 #define OPS_POOL_RESULTS 16u
 
-/* Views; the last one, which may be missing, is of a gradient's places of maxima, or of those that
- * are computed with maxima. The coordinates of the tile follow. */
+/* Views; the last one may be missing. It is of the places of maxima, which a gradient reads, or
+ * which are stored next to the maxima. The coordinates of the tile follow. */
 enum { OPS_POOL_TO, OPS_POOL_FROM, OPS_POOL_PLACES_FROM, OPS_POOL_PLACES_TO = 2 };
 
 /* Scalars of each spatial axis: the distances of its neighbours in the tensors, and how many

@@ -399,6 +399,14 @@ static int64_t planes_split(uint32_t axis, uint32_t planes, ops_tensor *from, op
     return length - (planes - 1) * apart;
 }
 
+/* How far the last plane of a work-item is from its first one, in x or y. */
+static int64_t reach_of_planes(uint32_t planes, const int64_t *scalars)
+{
+    const int64_t x = scalars[PLANE_X], y = scalars[PLANE_Y];
+    const int64_t of_x = x < 0 ? -x : x, of_y = y < 0 ? -y : y;
+    return (planes - 1) * (of_x > of_y ? of_x : of_y);
+}
+
 /* A view of x in the space of y, without strides along the resized axes. */
 static ops_tensor view_of(const ops_resize_form *form, const ops_tensor *x, const ops_tensor *y)
 {
@@ -455,7 +463,7 @@ hal_status ops_resize(ops_context *context, const ops_resize_form *form, const o
     }
     const ops_tensor view = view_of(form, &from, &to);
     ops_span(x, &first, &end);
-    t.reach = end - first;
+    t.reach = (end - first) + reach_of_planes(f.planes, scalars);
     ops_space_begin(&t.space, to.rank, to.shape);
     ops_index_add_view(context, &t, &bound_y, &to, HAL_ACCESS_WRITE);
     ops_index_add_view(context, &t, &bound_x, &view, HAL_ACCESS_READ);

@@ -7,15 +7,18 @@
 
 #include <string.h>
 
-/* Views; the coordinates along axes of x that are tested follow, with the scalars of lengths. */
+/* Views; the coordinates along axes of x that are tested follow. The scalars are the lengths of
+ * these axes, then, with several planes, the distances of planes in y and x. */
 enum { VIEW_Y, VIEW_X, VIEW_OUTSIDE, VIEW_COUNT };
 
 /* Elements of a work-item that are planes apart, along an axis of y that tests do not need. */
 enum { MOST_PLANES = 8 };
 
+OPS_KEY_STRUCTURES_BEGIN
 typedef struct unfold_form {
     uint32_t planes;
 } unfold_form;
+OPS_KEY_STRUCTURES_END
 
 /* Loads, or stores, the elements of a view in all planes. */
 static void emit_planes(hal_ir_builder *b, const ops_element_iter *iter, const ops_index_body *body,
@@ -248,7 +251,8 @@ hal_status ops_unfold(ops_context *context, const ops_unfold_places *places, con
     form.planes = widest > 1 ? 1 : planes_of(context, places, y, tested, &axis);
     uint32_t count = t.variant;
     if (form.planes > 1) {
-        const int64_t apart = to.shape[axis] / form.planes;
+        const int64_t apart = to.shape[axis] / form.planes, last = to.shape[axis] - apart;
+        t.reach = add_reach(t.reach, first.stride[axis], last); /* view_of has that of x */
         first.shape[axis] = view.shape[axis] = apart;
         t.scalar_names[count] = "y_plane";
         scalars[count++] = apart * first.stride[axis];

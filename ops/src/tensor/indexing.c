@@ -225,7 +225,7 @@ void ops_layout_choose(const ops_context *context, const ops_space *space, uint3
             layout->dense |= UINT32_C(1) << view;
         }
     }
-    layout->index64 = furthest + reach >= context->tuning->index32_limit;
+    layout->index64 = reach >= context->tuning->index32_limit - furthest;
     layout->baked = !scalars_fit(layout, reserved);
 }
 
