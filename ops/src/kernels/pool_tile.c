@@ -509,6 +509,17 @@ static uint32_t widest_of(const ops_context *context, const ops_pool_call *call)
     return widest;
 }
 
+/* How far the last result of a tile is from its first one, which the view of results has. */
+static int64_t reach_of_results(const ops_tensor *to, uint32_t rank, const uint32_t *tile)
+{
+    int64_t reach = 0;
+    for (uint32_t i = 0; i < rank; i++) {
+        const int64_t step = to->stride[i + 2];
+        reach += (tile[i] - 1) * (step < 0 ? -step : step);
+    }
+    return reach;
+}
+
 hal_status ops_pool_record(ops_context *context, const ops_pool_call *call)
 {
     static const char *const names[OPS_MAX_SPATIAL * OPS_POOL_AXIS_SCALARS] = {
@@ -552,7 +563,8 @@ hal_status ops_pool_record(ops_context *context, const ops_pool_call *call)
     for (uint32_t i = 0; i < count; i++) {
         t.scalar_names[i] = names[i];
     }
-    t.reach = volume;
+    t.reach = reach_of_results(call->to, form->rank, tile);
+    t.reach = volume > t.reach ? volume : t.reach;
     ops_space_begin(&t.space, to.rank, to.shape);
     ops_index_add_view(context, &t, call->to, &to, HAL_ACCESS_WRITE);
     add_sources(context, &f, &to, call->from, &t);

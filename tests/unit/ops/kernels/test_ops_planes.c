@@ -1,7 +1,8 @@
-/* Kernels whose work-items compute several planes have 64-bit indices where those of the last plane
- * need them, though those of the first one do not. Read from the IR in the log. */
+/* Kernels whose work-items compute several planes, or tiles, have 64-bit indices where those of the
+ * last plane need them, though those of the first one do not. Read from the IR in the log. */
 #include "ops_fixture.h"
 
+#include "kernels/pool.h"
 #include "kernels/resize.h"
 
 #include <ops/windows.h>
@@ -20,14 +21,17 @@ static void look(void *user, hal_log_level level, const char *line)
 }
 
 /* Runs a call with a limit that the elements of the result are below, and one that only those of
- * the first plane are below. */
+ * the first plane are below. Null strides: those without gaps. */
 static void check(const char *name, void (*call)(const ops_tensor *x, const ops_tensor *y),
-                  const int64_t *from, const int64_t *to)
+                  uint32_t rank, const int64_t *from, const int64_t *to, const int64_t *strides)
 {
-    box x = box_make(HAL_TYPE_F32, 3, from, NULL, -1, 1);
-    box y = box_make(HAL_TYPE_F32, 3, to, NULL, -1, 1);
+    box x = box_make(HAL_TYPE_F32, rank, from, NULL, -1, 1);
+    box y = box_make(HAL_TYPE_F32, rank, to, strides, -1, 1);
     ops_tuning *tuning = test_tune(test_context);
-    const int64_t elements = ops_tensor_get_element_count(&y.t), usual = tuning->index32_limit;
+    int64_t elements = 1, usual = tuning->index32_limit;
+    for (uint32_t i = 0; i < rank; i++) {
+        elements += (y.t.shape[i] - 1) * y.t.stride[i];
+    }
     scalar = name;
     for (int is_wide = 0; is_wide < 2; is_wide++) {
         memset(index_type, 0, sizeof index_type);
@@ -49,7 +53,7 @@ static void resize(const ops_tensor *x, const ops_tensor *y)
 static void planes_of_resizing(void **state)
 {
     const int64_t from[3] = {PLANES, SMALL, SMALL}, to[3] = {PLANES, LARGE, LARGE};
-    check("scalar plane_y ", resize, from, to);
+    check("scalar plane_y ", resize, 3, from, to, NULL);
 }
 
 /* One line of zeros before and after; all planes of y are those of x. */
@@ -66,7 +70,25 @@ static void unfold(const ops_tensor *x, const ops_tensor *y)
 static void planes_of_padding(void **state)
 {
     const int64_t from[3] = {1, SMALL, SMALL}, to[3] = {PLANES, PADDED, PADDED};
-    check("scalar y_plane ", unfold, from, to);
+    check("scalar y_plane ", unfold, 3, from, to, NULL);
+}
+
+static void pool(const ops_tensor *x, const ops_tensor *y)
+{
+    const ops_pool_form form = {.rank = 2,
+                                .divisor = OPS_POOL_VOLUME,
+                                .window = {3, 3},
+                                .stride = {1, 1},
+                                .dilation = {1, 1}};
+    ok(ops_pool_windows(test_context, &form, x, y, NULL));
+}
+
+/* Lines of results that are far apart. */
+static void tiles_of_pooling(void **state)
+{
+    const int64_t from[4] = {1, PLANES, LARGE + 2, 3}, to[4] = {1, PLANES, LARGE, 1};
+    const int64_t far = PLANES * LARGE, strides[4] = {far * LARGE, 1, far, 1};
+    check("scalar to0 ", pool, 4, from, to, strides);
 }
 
 /* A GPU so small that work-items have several planes of few elements. */
@@ -96,7 +118,8 @@ static int close_gpu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(planes_of_resizing),
-                                       cmocka_unit_test(planes_of_padding)};
+                                       cmocka_unit_test(planes_of_padding),
+                                       cmocka_unit_test(tiles_of_pooling)};
     setenv("HAL_DUMP", "ir", 1);
     return cmocka_run_group_tests(tests, open_gpu, close_gpu);
 }
