@@ -174,9 +174,9 @@ struct Kernel final : c10::OperatorKernel {
     Sharing sharing;
     ShapeRule shape_rule; // or null
 
-    Kernel(const Operator &row, const c10::FunctionSchema &schema)
-        : formula(row.formula), types(row.types), form(form_of(schema)), sharing(row.sharing),
-          shape_rule(shape_rule_of(schema.name()))
+    Kernel(const Operator &row, const c10::FunctionSchema &schema, Sharing otherwise)
+        : formula(row.formula), types(row.types), form(form_of(schema)),
+          sharing(row.sharing.value_or(otherwise)), shape_rule(shape_rule_of(schema.name()))
     {
     }
 
@@ -186,12 +186,26 @@ struct Kernel final : c10::OperatorKernel {
                form.written.end();
     }
 
-    void check_operand(const Tensor &written, const Tensor &operand) const
+    Sharing sharing_of(const Call &c, size_t index, const Tensor &written) const
+    {
+        switch (sharing) {
+        case Sharing::FIRST_WHOLE: // one that is broadcast is not looked at
+            return index == 0 && c.value(0).isTensor() && c.tensor(0).sizes() == written.sizes()
+                       ? Sharing::WHOLE
+                       : Sharing::ANY;
+        case Sharing::REST_NONE:
+            return index == 0 ? Sharing::WHOLE : Sharing::NONE;
+        default:
+            return sharing;
+        }
+    }
+
+    void check_operand(const Tensor &written, const Tensor &operand, Sharing allowed) const
     {
         if (!operand.defined() || !is_ours(operand)) {
             return;
         }
-        if (sharing == Sharing::NONE) {
+        if (allowed == Sharing::NONE) {
             at::assert_no_overlap(written, operand);
         } else {
             at::assert_no_partial_overlap(written, operand);
@@ -200,16 +214,17 @@ struct Kernel final : c10::OperatorKernel {
 
     void check_overlap(const Call &c, const Tensor &written) const
     {
-        for (size_t i = 0; sharing != Sharing::ANY && i < c.count(); i++) {
+        for (size_t i = 0; i < c.count(); i++) {
             const c10::IValue &value = c.value(i);
-            if (is_written(i)) {
+            const Sharing allowed = sharing_of(c, i, written);
+            if (is_written(i) || allowed == Sharing::ANY) {
                 continue;
             }
             if (value.isTensor()) {
-                check_operand(written, value.toTensor());
+                check_operand(written, value.toTensor(), allowed);
             } else if (value.isTensorList()) {
                 for (const Tensor &operand : value.toTensorVector()) {
-                    check_operand(written, operand);
+                    check_operand(written, operand, allowed);
                 }
             }
         }
@@ -230,7 +245,7 @@ struct Kernel final : c10::OperatorKernel {
         }
     }
 
-    void write_result(const Call &c, const Tensor &target, Array array) const
+    void write_result(const Tensor &target, Array array) const
     {
         const ScalarType type = scalar_type_of(array.type());
         TORCH_CHECK(c10::canCast(type, target.scalar_type()), "result type ", type,
@@ -238,7 +253,6 @@ struct Kernel final : c10::OperatorKernel {
         const at::DimVector shape = shape_of(array);
         if (form.is_out) {
             at::native::resize_output(target, shape);
-            check_overlap(c, target); // a view that has grown may have reached an operand
         } else {
             TORCH_CHECK(target.sizes() == at::IntArrayRef(shape), "output with shape ",
                         target.sizes(), " doesn't match the broadcast shape ",
@@ -251,7 +265,7 @@ struct Kernel final : c10::OperatorKernel {
     {
         if (written >= 0) {
             const Tensor target = c.tensor((size_t)written);
-            write_result(c, target, std::move(array));
+            write_result(target, std::move(array));
             return target;
         }
         return array ? tensor_of(std::move(array), c.device()) : Tensor();
@@ -309,7 +323,8 @@ std::map<std::string, SlowPath> &slow_paths()
     return *paths;
 }
 
-void add_form(torch::Library &library, const Operator &row, const std::string &name)
+void add_form(torch::Library &library, const Operator &row, const std::string &name,
+              Sharing otherwise)
 {
     const size_t dot = std::min(name.find('.'), name.size());
     const std::string overload = dot < name.size() ? name.substr(dot + 1) : "";
@@ -318,7 +333,7 @@ void add_form(torch::Library &library, const Operator &row, const std::string &n
     if (!op) {
         return;
     }
-    auto kernel = std::make_unique<Kernel>(row, op->schema());
+    auto kernel = std::make_unique<Kernel>(row, op->schema(), otherwise);
     if (is_hot(name)) {
         slow_paths().emplace(name,
                              SlowPath{*op, c10::BoxedKernel::makeFromFunctor(std::move(kernel))});
@@ -334,13 +349,13 @@ const SlowPath &slow_path(const char *form)
     return slow_paths().at(form);
 }
 
-void add_operators(torch::Library &library, const Operator *table, size_t count)
+void add_operators(torch::Library &library, const Operator *table, size_t count, Sharing sharing)
 {
     for (size_t i = 0; i < count; i++) {
         const std::string forms = table[i].forms;
         for (size_t begin = 0; begin < forms.size();) {
             const size_t end = std::min(forms.find(' ', begin), forms.size());
-            add_form(library, table[i], forms.substr(begin, end - begin));
+            add_form(library, table[i], forms.substr(begin, end - begin), sharing);
             begin = end + 1;
         }
     }

@@ -134,9 +134,11 @@ using Formula = Results (*)(const Call &);
 // How an argument that the operator writes may share memory with its operands in PyTorch. Ours are
 // computed before they are written, but a program that relied on that would be wrong elsewhere.
 enum class Sharing {
-    WHOLE, // if they are the same elements in the same order
-    NONE,
-    ANY
+    ANY,
+    WHOLE,       // if they are the same elements in the same order
+    FIRST_WHOLE, // the first argument so, because it is copied to the result; others as they like
+    REST_NONE,   // the first argument so; others not at all
+    NONE
 };
 
 // A row of a table: the operator's forms, with spaces between them, and how they are computed.
@@ -144,14 +146,16 @@ struct Operator {
     const char *forms;
     Types types;
     Formula formula;
-    Sharing sharing = Sharing::WHOLE;
+    std::optional<Sharing> sharing = std::nullopt; // the table's
 };
 
 // Registers a table's forms. Those that this version of PyTorch lacks are left out.
-void add_operators(torch::Library &library, const Operator *table, size_t count);
-template <size_t N> void add_operators(torch::Library &library, const Operator (&table)[N])
+void add_operators(torch::Library &library, const Operator *table, size_t count, Sharing sharing);
+template <size_t N>
+void add_operators(torch::Library &library, const Operator (&table)[N],
+                   Sharing sharing = Sharing::ANY)
 {
-    add_operators(library, table, N);
+    add_operators(library, table, N, sharing);
 }
 
 // The formula's kernel of a form that operators_hot.cpp registers itself, for the cases that its

@@ -4,6 +4,7 @@
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include "array.h"
 #include "runtime.h"
 
 namespace halyard
@@ -17,12 +18,20 @@ struct Event {
     hal_point point;
 };
 
-// Computes what is deferred, so that the point comes after it.
-hal_point point_now(int64_t index)
+// Computes what is deferred, so that the point comes after it. One with a time is that of a batch
+// of its own: the queue may have had none, or its last one may have ended long ago.
+hal_point point_now(int64_t index, bool has_time = false)
 {
     Lock lock;
     Device &device = device_at(index);
     evaluate_deferred(device);
+    if (has_time) {
+        const int64_t length = 1;
+        const Array one(ops_array_full(device.context, HAL_TYPE_F32, 1, &length, 1));
+        const Array copy(ops_array_copy(one)); // constants are kept, and cost nothing again
+        ops_array *const array = copy;
+        check(ops_array_record(&array, 1));
+    }
     hal_point point;
     check(hal_queue_flush(device.queue, &point));
     return point;
@@ -122,9 +131,10 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     }
 
     void record(void **event, const c10::Stream &stream, const c10::DeviceIndex,
-                const c10::EventFlag) const override
+                const c10::EventFlag flag) const override
     {
-        const hal_point point = point_now(stream.device_index());
+        const bool has_time = flag == c10::EventFlag::BACKEND_DEFAULT;
+        const hal_point point = point_now(stream.device_index(), has_time);
         if (!*event) {
             *event = new Event;
         }

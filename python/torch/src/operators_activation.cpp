@@ -538,9 +538,9 @@ Results nll_loss2d_backward(const Call &c) // g, x, target, weight, reduction, i
 #define BACKWARD(name) name " " name ".grad_input"
 
 const Operator TABLE[] = {
-    {"relu relu_ relu.out", Types::SINGLE, relu},
-    {BACKWARD("threshold_backward"), Types::SINGLE, threshold_backward},
-    {FORMS("threshold"), Types::PLAIN, threshold},
+    {"relu relu_ relu.out", Types::SINGLE, relu, Sharing::ANY},
+    {BACKWARD("threshold_backward"), Types::SINGLE, threshold_backward, Sharing::ANY},
+    {FORMS("threshold"), Types::PLAIN, threshold, Sharing::ANY},
     {BACKWARD("tanh_backward"), Types::COMMON, tanh_backward},
     {BACKWARD("sigmoid_backward"), Types::COMMON, sigmoid_backward},
     {FORMS("gelu"), Types::COMMON, gelu},
@@ -565,12 +565,12 @@ const Operator TABLE[] = {
     {BACKWARD("hardshrink_backward"), Types::SINGLE, shrink_backward},
     {WITH_OUT("softshrink"), Types::COMMON, softshrink},
     {BACKWARD("softshrink_backward"), Types::SINGLE, shrink_backward},
-    {"log_sigmoid_forward log_sigmoid_forward.output", Types::COMMON, log_sigmoid},
+    {"log_sigmoid_forward log_sigmoid_forward.output", Types::COMMON, log_sigmoid, Sharing::ANY},
     {BACKWARD("log_sigmoid_backward"), Types::COMMON, log_sigmoid_backward},
     {FORMS("logit"), Types::COMMON, logit},
     {BACKWARD("logit_backward"), Types::COMMON, logit_backward},
     {"_saturate_weight_to_fp16", Types::COMMON, saturate_to_float16},
-    {WITH_OUT("glu"), Types::COMMON, glu},
+    {WITH_OUT("glu"), Types::COMMON, glu, Sharing::ANY},
 
     {WITH_OUT("mse_loss"), Types::COMMON, mse_loss},
     {BACKWARD("mse_loss_backward"), Types::COMMON, mse_loss_backward},
@@ -584,15 +584,15 @@ const Operator TABLE[] = {
     {WITH_OUT("binary_cross_entropy"), Types::COMMON, binary_cross_entropy},
     {BACKWARD("binary_cross_entropy_backward"), Types::COMMON, binary_cross_entropy_backward},
     {"binary_cross_entropy_with_logits", Types::COMMON, binary_cross_entropy_with_logits},
-    {"nll_loss_forward nll_loss_forward.output", Types::COMMON, nll_loss},
-    {BACKWARD("nll_loss_backward"), Types::COMMON, nll_loss_backward},
-    {"nll_loss2d_forward nll_loss2d_forward.output", Types::COMMON, nll_loss2d},
-    {BACKWARD("nll_loss2d_backward"), Types::COMMON, nll_loss2d_backward},
+    {"nll_loss_forward nll_loss_forward.output", Types::COMMON, nll_loss, Sharing::ANY},
+    {BACKWARD("nll_loss_backward"), Types::COMMON, nll_loss_backward, Sharing::ANY},
+    {"nll_loss2d_forward nll_loss2d_forward.output", Types::COMMON, nll_loss2d, Sharing::ANY},
+    {BACKWARD("nll_loss2d_backward"), Types::COMMON, nll_loss2d_backward, Sharing::ANY},
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
 {
-    add_operators(library, TABLE);
+    add_operators(library, TABLE, Sharing::WHOLE);
 }
 
 } // namespace

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
 
 #include "call.h"
 
@@ -402,6 +403,12 @@ Results masked_fill(const Call &c)
     return {where(as_bool(c, 1), number, x)};
 }
 
+Results masked_fill_in_place(const Call &c) // whose number is read before
+{
+    at::assert_no_partial_overlap(c.tensor(0), c.tensor(1));
+    return masked_fill(c);
+}
+
 Results fill(const Call &c)
 {
     const Tensor &x = c.tensor(0);
@@ -555,7 +562,7 @@ const Operator TABLE[] = {
      "pow_.Tensor "
      "pow.Tensor_Tensor_out pow.Scalar pow.Scalar_out",
      Types::COMMON, pow},
-    {"ldexp.Tensor ldexp_ ldexp.out", Types::FLOAT, ldexp, Sharing::ANY},
+    {"ldexp.Tensor ldexp_ ldexp.out", Types::FLOAT, ldexp, Sharing::FIRST_WHOLE},
     {FORMS("atan2"), Types::FLOAT, arithmetic<OPS_ATAN2>},
     {FORMS("hypot"), Types::FLOAT, hypot},
     {"xlogy.Tensor xlogy_.Tensor xlogy.OutTensor", Types::FLOAT, xlogy},
@@ -592,11 +599,10 @@ const Operator TABLE[] = {
     {FORMS("logical_xor"), Types::PLAIN, logical<OPS_XOR>},
 
     {"where.self where.self_out", Types::PLAIN, choose},
-    {"masked_fill_.Scalar masked_fill_.Tensor masked_fill.Scalar "
-     "masked_fill.Tensor",
-     Types::PLAIN, masked_fill},
+    {"masked_fill.Scalar masked_fill.Tensor", Types::PLAIN, masked_fill},
+    {"masked_fill_.Scalar masked_fill_.Tensor", Types::PLAIN, masked_fill_in_place, Sharing::ANY},
     {"fill_.Scalar zero_", Types::PLAIN, fill},
-    {"fill_.Tensor", Types::PLAIN, fill_tensor},
+    {"fill_.Tensor", Types::PLAIN, fill_tensor, Sharing::ANY},
     {FORMS("addcmul"), Types::COMMON, add_combined<OPS_MUL>},
     {FORMS("addcdiv"), Types::COMMON, add_combined<OPS_DIV>},
     {"lerp.Scalar lerp_.Scalar lerp.Scalar_out lerp.Tensor lerp_.Tensor "
@@ -606,7 +612,7 @@ const Operator TABLE[] = {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
 {
-    add_operators(library, TABLE);
+    add_operators(library, TABLE, Sharing::WHOLE);
 }
 
 } // namespace

@@ -549,7 +549,7 @@ const Operator TABLE[] = {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)
 {
-    add_operators(library, TABLE);
+    add_operators(library, TABLE, Sharing::WHOLE);
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
 #include <ATen/native/ScatterGatherChecks.h>
@@ -661,6 +662,31 @@ Results index_put(const Call &c) // self, indices, values, accumulate
     return {Array(ops_array_permute(reshape(result, i.moved_shape), back.data()))};
 }
 
+// As PyTorch, which fills under a single mask with a number that it reads before, and else refuses
+// values and indices that share memory with what is written.
+Results index_put_in_place(const Call &c)
+{
+    c10::SmallVector<Tensor, 4> indices;
+    for (const c10::IValue &entry : c.value(1).toListRef()) {
+        if (entry.isTensor() && entry.toTensor().defined()) {
+            indices.push_back(entry.toTensor());
+        }
+    }
+    const bool adds = c.value(3).isBool() && c.flag(3);
+    const bool fills =
+        indices.size() == 1 && c.tensor(2).numel() == 1 && !adds &&
+        (indices[0].scalar_type() == at::kBool || indices[0].scalar_type() == at::kByte);
+    if (fills) {
+        at::assert_no_partial_overlap(c.tensor(0), indices[0]);
+    } else {
+        at::assert_no_overlap(c.tensor(0), c.tensor(2));
+        for (const Tensor &index : indices) {
+            at::assert_no_overlap(c.tensor(0), index);
+        }
+    }
+    return index_put(c);
+}
+
 // ---- Joining and turning ----
 
 // The tensors as one, if they follow one another in a storage, as the parts of a split do; an empty
@@ -851,23 +877,25 @@ const Operator TABLE[] = {
     {"embedding_dense_backward", Types::PLAIN, embedding_backward},
     {"scatter.src scatter_.src scatter.src_out scatter.value scatter_.value "
      "scatter.value_out",
-     Types::PLAIN, [](const Call &c) { return scatter(c, OPS_SCATTER_ASSIGN); }},
+     Types::PLAIN, [](const Call &c) { return scatter(c, OPS_SCATTER_ASSIGN); },
+     Sharing::REST_NONE},
     {"scatter_add scatter_add_ scatter_add.out", Types::PLAIN,
-     [](const Call &c) { return scatter(c, OPS_SCATTER_ADD); }},
+     [](const Call &c) { return scatter(c, OPS_SCATTER_ADD); }, Sharing::REST_NONE},
     {"scatter_reduce.two scatter_reduce_.two scatter_reduce.two_out "
      "scatter.reduce scatter_.reduce "
      "scatter.reduce_out scatter.value_reduce scatter_.value_reduce "
      "scatter.value_reduce_out",
-     Types::PLAIN, scatter_reduce},
+     Types::PLAIN, scatter_reduce, Sharing::REST_NONE},
     {"take take.out", Types::PLAIN, take, Sharing::NONE},
-    {"index_add index_add_ index_add.out", Types::PLAIN, index_add},
+    {"index_add index_add_ index_add.out", Types::PLAIN, index_add, Sharing::REST_NONE},
     {"index_fill.int_Scalar index_fill_.int_Scalar index_fill.int_Tensor "
      "index_fill_.int_Tensor",
      Types::PLAIN, index_fill},
-    {"index_copy index_copy_ index_copy.out", Types::PLAIN, index_copy},
+    {"index_copy index_copy_ index_copy.out", Types::PLAIN, index_copy, Sharing::REST_NONE},
     {"index.Tensor index.Tensor_out _unsafe_index.Tensor", Types::PLAIN, index, Sharing::NONE},
-    {"index_put index_put_ _index_put_impl_ _unsafe_index_put", Types::PLAIN, index_put},
-    {"nonzero nonzero.out", Types::PLAIN, nonzero},
+    {"index_put _unsafe_index_put", Types::PLAIN, index_put},
+    {"index_put_ _index_put_impl_", Types::PLAIN, index_put_in_place},
+    {"nonzero nonzero.out", Types::PLAIN, nonzero, Sharing::NONE},
     {"masked_select masked_select.out", Types::PLAIN, masked_select, Sharing::NONE},
     {"cat cat.out", Types::PLAIN, concatenate, Sharing::NONE},
     {"flip", Types::PLAIN, flip},
@@ -875,9 +903,9 @@ const Operator TABLE[] = {
     {"arange.start_out", Types::PLAIN, arange},
     {"linspace.out", Types::PLAIN, linspace},
     {"logspace.out", Types::PLAIN, logspace},
-    {"index_reduce index_reduce_ index_reduce.out", Types::PLAIN, index_reduce},
-    {"put_", Types::PLAIN, put},
-    {"masked_scatter_", Types::PLAIN, masked_scatter, Sharing::ANY},
+    {"index_reduce index_reduce_ index_reduce.out", Types::PLAIN, index_reduce, Sharing::REST_NONE},
+    {"put_", Types::PLAIN, put, Sharing::REST_NONE},
+    {"masked_scatter_", Types::PLAIN, masked_scatter},
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
 
 #include "call.h"
 
@@ -174,8 +175,11 @@ Shape common_leading(const Matrices &a, const Matrices &b)
     return at::infer_size_dimvector(a.leading, b.leading);
 }
 
-Results solve_triangular(const Call &c) // A, B, upper, left, unitriangular
+Results solve_triangular(const Call &c) // A, B, upper, left, unitriangular, out
 {
+    if (c.count() > 5) { // PyTorch copies B to the result
+        at::assert_no_partial_overlap(c.tensor(5), c.tensor(1));
+    }
     const Matrices a = matrices_of(c, 0), b = matrices_of(c, 1);
     const Shape leading = common_leading(a, b);
     const Matrices t = broadcast_to(a, leading), x = broadcast_to(b, leading);
@@ -596,23 +600,23 @@ Results exponential(const Call &c)
 #define WITH_OUT(name) name " " name ".out"
 
 const Operator TABLE[] = {
-    {WITH_OUT("linalg_solve_triangular"), Types::PLAIN, solve_triangular, Sharing::ANY},
-    {"triangular_solve triangular_solve.X", Types::PLAIN, old_triangular_solve, Sharing::ANY},
-    {WITH_OUT("linalg_lu_factor_ex"), Types::PLAIN, lu_factor, Sharing::ANY},
-    {WITH_OUT("lu_unpack"), Types::PLAIN, unpack_lu, Sharing::ANY},
-    {WITH_OUT("linalg_lu"), Types::PLAIN, lu, Sharing::ANY},
-    {WITH_OUT("linalg_lu_solve"), Types::PLAIN, solve_lu, Sharing::ANY},
-    {"_linalg_solve_ex _linalg_solve_ex.result", Types::PLAIN, solve, Sharing::ANY},
-    {"linalg_inv_ex linalg_inv_ex.inverse", Types::PLAIN, inverse, Sharing::ANY},
-    {"_linalg_det _linalg_det.result", Types::PLAIN, determinant, Sharing::ANY},
-    {"_linalg_slogdet _linalg_slogdet.sign", Types::PLAIN, log_determinant, Sharing::ANY},
-    {"linalg_cholesky_ex linalg_cholesky_ex.L", Types::PLAIN, cholesky, Sharing::ANY},
-    {WITH_OUT("cholesky_inverse"), Types::PLAIN, cholesky_inverse, Sharing::ANY},
-    {WITH_OUT("_cholesky_solve_helper"), Types::PLAIN, cholesky_solve, Sharing::ANY},
-    {"geqrf geqrf.a", Types::PLAIN, reflections, Sharing::ANY},
-    {WITH_OUT("linalg_householder_product"), Types::PLAIN, reflection_product, Sharing::ANY},
-    {WITH_OUT("ormqr"), Types::PLAIN, reflect_by, Sharing::ANY},
-    {WITH_OUT("linalg_qr"), Types::PLAIN, qr, Sharing::ANY},
+    {WITH_OUT("linalg_solve_triangular"), Types::PLAIN, solve_triangular},
+    {"triangular_solve triangular_solve.X", Types::PLAIN, old_triangular_solve},
+    {WITH_OUT("linalg_lu_factor_ex"), Types::PLAIN, lu_factor},
+    {WITH_OUT("lu_unpack"), Types::PLAIN, unpack_lu},
+    {WITH_OUT("linalg_lu"), Types::PLAIN, lu},
+    {WITH_OUT("linalg_lu_solve"), Types::PLAIN, solve_lu},
+    {"_linalg_solve_ex _linalg_solve_ex.result", Types::PLAIN, solve},
+    {"linalg_inv_ex linalg_inv_ex.inverse", Types::PLAIN, inverse},
+    {"_linalg_det _linalg_det.result", Types::PLAIN, determinant},
+    {"_linalg_slogdet _linalg_slogdet.sign", Types::PLAIN, log_determinant},
+    {"linalg_cholesky_ex linalg_cholesky_ex.L", Types::PLAIN, cholesky},
+    {WITH_OUT("cholesky_inverse"), Types::PLAIN, cholesky_inverse},
+    {WITH_OUT("_cholesky_solve_helper"), Types::PLAIN, cholesky_solve},
+    {"geqrf geqrf.a", Types::PLAIN, reflections},
+    {WITH_OUT("linalg_householder_product"), Types::PLAIN, reflection_product},
+    {WITH_OUT("ormqr"), Types::PLAIN, reflect_by},
+    {WITH_OUT("linalg_qr"), Types::PLAIN, qr},
     {"linalg_matrix_exp", Types::PLAIN, exponential},
 };
 

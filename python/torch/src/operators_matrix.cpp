@@ -195,18 +195,16 @@ Results identity(const Call &c) // n, m, out
 }
 
 const Operator TABLE[] = {
-    {"mm mm.out", Types::PLAIN, mm, Sharing::ANY},
-    {"_int_mm _int_mm.out", Types::PLAIN, int_mm, Sharing::ANY},
-    {"bmm bmm.out", Types::PLAIN, bmm, Sharing::ANY},
-    {"addmm addmm_ addmm.out", Types::PLAIN, add_mm<2>, Sharing::ANY},
-    {"baddbmm baddbmm_ baddbmm.out", Types::PLAIN, add_mm<3>, Sharing::ANY},
-    {"addmv addmv_ addmv.out", Types::PLAIN, add_mv, Sharing::ANY},
-    {"addr addr_ addr.out", Types::COMMON, add_outer},
+    {"mm mm.out", Types::PLAIN, mm},
+    {"_int_mm _int_mm.out", Types::PLAIN, int_mm},
+    {"bmm bmm.out", Types::PLAIN, bmm},
+    {"addmm addmm_ addmm.out", Types::PLAIN, add_mm<2>, Sharing::FIRST_WHOLE},
+    {"baddbmm baddbmm_ baddbmm.out", Types::PLAIN, add_mm<3>, Sharing::FIRST_WHOLE},
+    {"addmv addmv_ addmv.out", Types::PLAIN, add_mv, Sharing::FIRST_WHOLE},
+    {"addr addr_ addr.out", Types::COMMON, add_outer, Sharing::WHOLE},
     {"dot vdot", Types::PLAIN, dot},
-    {"tril tril_ tril.out", Types::PLAIN, [](const Call &c) { return triangle(c, true); },
-     Sharing::ANY},
-    {"triu triu_ triu.out", Types::PLAIN, [](const Call &c) { return triangle(c, false); },
-     Sharing::ANY},
+    {"tril tril_ tril.out", Types::PLAIN, [](const Call &c) { return triangle(c, true); }},
+    {"triu triu_ triu.out", Types::PLAIN, [](const Call &c) { return triangle(c, false); }},
     {"eye.m_out", Types::PLAIN, identity},
 };
 

@@ -406,19 +406,19 @@ Results top(const Call &c) // self, k, dim, largest, sorted
 
 const Operator TABLE[] = {
     {"sum", Types::PLAIN, sum_all<OPS_REDUCE_SUM>},
-    {"sum.dim_IntList sum.IntList_out", Types::PLAIN, sum_dims<OPS_REDUCE_SUM>, Sharing::ANY},
+    {"sum.dim_IntList sum.IntList_out", Types::PLAIN, sum_dims<OPS_REDUCE_SUM>},
     {"mean", Types::PLAIN, sum_all<OPS_REDUCE_MEAN>},
-    {"mean.dim mean.out", Types::PLAIN, sum_dims<OPS_REDUCE_MEAN>, Sharing::ANY},
+    {"mean.dim mean.out", Types::PLAIN, sum_dims<OPS_REDUCE_MEAN>},
     {"prod", Types::PLAIN, sum_all<OPS_REDUCE_PRODUCT>},
-    {"prod.dim_int prod.int_out", Types::PLAIN, sum_dims<OPS_REDUCE_PRODUCT>, Sharing::ANY},
-    {"amax amax.out", Types::PLAIN, extreme_dims<OPS_REDUCE_MAX>, Sharing::ANY},
-    {"amin amin.out", Types::PLAIN, extreme_dims<OPS_REDUCE_MIN>, Sharing::ANY},
+    {"prod.dim_int prod.int_out", Types::PLAIN, sum_dims<OPS_REDUCE_PRODUCT>},
+    {"amax amax.out", Types::PLAIN, extreme_dims<OPS_REDUCE_MAX>},
+    {"amin amin.out", Types::PLAIN, extreme_dims<OPS_REDUCE_MIN>},
     {"max", Types::PLAIN, extreme_all<OPS_REDUCE_MAX>},
     {"min", Types::PLAIN, extreme_all<OPS_REDUCE_MIN>},
     {"max.dim max.dim_max", Types::PLAIN, extreme_and_place<OPS_REDUCE_MAX, OPS_REDUCE_ARGMAX>,
-     Sharing::ANY},
+     Sharing::WHOLE},
     {"min.dim min.dim_min", Types::PLAIN, extreme_and_place<OPS_REDUCE_MIN, OPS_REDUCE_ARGMIN>,
-     Sharing::ANY},
+     Sharing::WHOLE},
     {"aminmax aminmax.out", Types::PLAIN,
      [](const Call &c) -> Results { // x, dim, keepdim, min, max
          for (size_t i = 3; i < c.count(); i++) {
@@ -431,21 +431,19 @@ const Operator TABLE[] = {
              c.has(1) ? axes_of(c, x, 1, 2) : axes_of(x, at::OptionalIntArrayRef(), c.flag(2));
          return {extreme(c, OPS_REDUCE_MIN, x, axes), extreme(c, OPS_REDUCE_MAX, x, axes)};
      },
-     Sharing::ANY},
-    {"argmax argmax.out", Types::PLAIN, index_of<OPS_REDUCE_ARGMAX>, Sharing::ANY},
-    {"argmin argmin.out", Types::PLAIN, index_of<OPS_REDUCE_ARGMIN>, Sharing::ANY},
-    {"any any.all_out", Types::PLAIN, [](const Call &c) { return truth<OPS_REDUCE_MAX>(c, 0, 0); },
-     Sharing::ANY},
+     Sharing::WHOLE},
+    {"argmax argmax.out", Types::PLAIN, index_of<OPS_REDUCE_ARGMAX>},
+    {"argmin argmin.out", Types::PLAIN, index_of<OPS_REDUCE_ARGMIN>},
+    {"any any.all_out", Types::PLAIN, [](const Call &c) { return truth<OPS_REDUCE_MAX>(c, 0, 0); }},
     {"any.dim any.out any.dims any.dims_out", Types::PLAIN,
-     [](const Call &c) { return truth<OPS_REDUCE_MAX>(c, 1, 2); }, Sharing::ANY},
-    {"all all.all_out", Types::PLAIN, [](const Call &c) { return truth<OPS_REDUCE_MIN>(c, 0, 0); },
-     Sharing::ANY},
+     [](const Call &c) { return truth<OPS_REDUCE_MAX>(c, 1, 2); }},
+    {"all all.all_out", Types::PLAIN, [](const Call &c) { return truth<OPS_REDUCE_MIN>(c, 0, 0); }},
     {"all.dim all.out all.dims all.dims_out", Types::PLAIN,
-     [](const Call &c) { return truth<OPS_REDUCE_MIN>(c, 1, 2); }, Sharing::ANY},
+     [](const Call &c) { return truth<OPS_REDUCE_MIN>(c, 1, 2); }},
     {"var.correction var.correction_out", Types::COMMON,
-     [](const Call &c) -> Results { return {moments(c).variance}; }, Sharing::ANY},
+     [](const Call &c) -> Results { return {moments(c).variance}; }},
     {"std.correction std.correction_out", Types::COMMON,
-     [](const Call &c) -> Results { return {unary(OPS_SQRT, moments(c).variance)}; }, Sharing::ANY},
+     [](const Call &c) -> Results { return {unary(OPS_SQRT, moments(c).variance)}; }},
     {"var_mean.correction", Types::COMMON,
      [](const Call &c) -> Results {
          const Moments m = moments(c);
@@ -458,7 +456,7 @@ const Operator TABLE[] = {
      }},
     {"linalg_vector_norm linalg_vector_norm.out norm.Scalar norm.ScalarOpt_dim "
      "norm.out",
-     Types::COMMON, vector_norm, Sharing::ANY},
+     Types::COMMON, vector_norm},
     {"nansum nansum.out", Types::PLAIN,
      [](const Call &c) -> Results {
          hal_type result;
@@ -466,24 +464,21 @@ const Operator TABLE[] = {
          Array x = c.cast_to(0, type);
          x = hal_type_is_float(type) ? where(unary(OPS_IS_NAN, x), 0.0, x) : x;
          return {cast(reduced(OPS_REDUCE_SUM, x, axes_of(c, x, 1, 2)), result)};
-     },
-     Sharing::ANY},
-    {"logsumexp logsumexp.out", Types::COMMON, log_sum_exp, Sharing::ANY},
-    {"_softmax _softmax.out", Types::PLAIN, [](const Call &c) { return softmax_of(c, false); },
-     Sharing::ANY},
+     }},
+    {"logsumexp logsumexp.out", Types::COMMON, log_sum_exp},
+    {"_softmax _softmax.out", Types::PLAIN, [](const Call &c) { return softmax_of(c, false); }},
     {"_log_softmax _log_softmax.out", Types::PLAIN,
-     [](const Call &c) { return softmax_of(c, true); }, Sharing::ANY},
+     [](const Call &c) { return softmax_of(c, true); }},
     {"_safe_softmax", Types::PLAIN, safe_softmax},
-    {"_softmax_backward_data _softmax_backward_data.out", Types::COMMON, softmax_backward,
-     Sharing::ANY},
+    {"_softmax_backward_data _softmax_backward_data.out", Types::COMMON, softmax_backward},
     {"_log_softmax_backward_data _log_softmax_backward_data.out", Types::COMMON,
-     log_softmax_backward, Sharing::ANY},
-    {"cumsum cumsum_ cumsum.out", Types::PLAIN, scan<OPS_SCAN_SUM>},
-    {"cumprod cumprod_ cumprod.out", Types::PLAIN, scan<OPS_SCAN_PRODUCT>},
+     log_softmax_backward},
+    {"cumsum cumsum_ cumsum.out", Types::PLAIN, scan<OPS_SCAN_SUM>, Sharing::WHOLE},
+    {"cumprod cumprod_ cumprod.out", Types::PLAIN, scan<OPS_SCAN_PRODUCT>, Sharing::WHOLE},
     {"_cummax_helper", Types::PLAIN, running_extreme<OPS_SCAN_MAX, OPS_GE>},
     {"_cummin_helper", Types::PLAIN, running_extreme<OPS_SCAN_MIN, OPS_LE>},
-    {"sort.stable sort.values_stable", Types::PLAIN, sort_stable},
-    {"topk topk.values", Types::PLAIN, top},
+    {"sort.stable sort.values_stable", Types::PLAIN, sort_stable, Sharing::WHOLE},
+    {"topk topk.values", Types::PLAIN, top, Sharing::WHOLE},
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)

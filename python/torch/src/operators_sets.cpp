@@ -103,7 +103,9 @@ Results median_without_nan(const Call &c) // of all elements
     return {reshape(Array(ops_array_take_along_axis(0, order, place)), Shape())};
 }
 
-// x, dim, keep: the most frequent value, the least of several, and the last index where it is.
+// x, dim, keep: the most frequent number, the least of several, and the last index where it is. NaN
+// is equal to nothing, not once to itself. It is the mode where it comes first and no number is
+// twice in the row, as after a sort by <, which leaves it there.
 Results mode(const Call &c)
 {
     const Array own = c.plain(0), x = own.rank() ? own : flatten(own);
@@ -118,17 +120,18 @@ Results mode(const Call &c)
     along.insert(along.end() - 1, 1);
     shape.back() = 1;
     const Array same = equal(reshape(rows, across), reshape(rows, along));
-    const Array counts = maximum(sum_of(cast(same, HAL_TYPE_I32), last + 1), 1); // of NaN as well
+    const Array counts = sum_of(cast(same, HAL_TYPE_I32), last + 1);
     const Array most = reduce(OPS_REDUCE_MAX, counts, last, true);
     const Array largest = hal_type_is_float(rows.type()) // of the numbers, not NaN
                               ? scalar_like(rows, INFINITY)
                               : reduce(OPS_REDUCE_MAX, rows, last, true);
-    const Array value =
+    const Array least =
         reduce(OPS_REDUCE_MIN, where(equal(counts, most), rows, largest), last, true);
+    const Array first = slice(rows, last, 0, 1);
+    const Array value =
+        where(both(not_equal(first, first), logical_not(greater(most, 1))), first, least);
     const Array places = numbers(c.context(), HAL_TYPE_I32, n);
-    const Array both_nan = both(not_equal(rows, rows), not_equal(value, value));
-    const Array index = reduce(
-        OPS_REDUCE_MAX, where(either(equal(rows, value), both_nan), places, -1.0), last, true);
+    const Array index = reduce(OPS_REDUCE_MAX, where(equal(rows, value), places, 0.0), last, true);
     Shape result(c.tensor(0).sizes());
     if (!result.empty()) {
         result[(size_t)axis] = 1;
@@ -457,8 +460,7 @@ Results fraction_and_exponent(const Call &c)
 #define WITH_OUT(name) name " " name ".out"
 
 const Operator TABLE[] = {
-    {"median.dim median.dim_values", Types::PLAIN, [](const Call &c) { return median(c, false); },
-     Sharing::NONE},
+    {"median.dim median.dim_values", Types::PLAIN, [](const Call &c) { return median(c, false); }},
     {"nanmedian.dim nanmedian.dim_values", Types::PLAIN,
      [](const Call &c) { return median(c, true); }},
     {"nanmedian", Types::PLAIN, median_without_nan},
@@ -470,10 +472,10 @@ const Operator TABLE[] = {
     {WITH_OUT("histc"), Types::PLAIN, histc},
     {"histogram.bin_ct histogram.bin_ct_out", Types::PLAIN, histogram_by_count},
     {"histogram.bins_tensor histogram.bins_tensor_out", Types::PLAIN, histogram_by_edges},
-    {WITH_OUT("renorm"), Types::COMMON, renormalise},
-    {WITH_OUT("_logcumsumexp"), Types::COMMON, log_cumulative_sum},
+    {WITH_OUT("renorm"), Types::COMMON, renormalise, Sharing::WHOLE},
+    {WITH_OUT("_logcumsumexp"), Types::COMMON, log_cumulative_sum, Sharing::WHOLE},
     {"_pdist_forward", Types::COMMON, pair_distances},
-    {"frexp.Tensor frexp.Tensor_out", Types::COMMON, fraction_and_exponent},
+    {"frexp.Tensor frexp.Tensor_out", Types::COMMON, fraction_and_exponent, Sharing::WHOLE},
 };
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, library)

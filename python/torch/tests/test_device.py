@@ -106,6 +106,32 @@ def test_streams_and_events():
     assert event.query() and y.sum().item() == 16
 
 
+def test_time_between_events():
+    first, second = torch.halyard.Event(enable_timing=True), torch.halyard.Event(enable_timing=True)
+    first.record()
+    y = torch.rand(64, 64, device=DEVICE)
+    for _ in range(4):
+        y = y @ y
+    second.record()
+    second.synchronize()
+    assert 0 < first.elapsed_time(second) < 60e3
+    with pytest.raises(ValueError, match="enable_timing"):
+        torch.halyard.Event().elapsed_time(second)
+
+
+def test_time_from_an_event_before_all_work():
+    code = f"""if True:
+        import torch, torch_halyard
+        first, second = (torch.halyard.Event(enable_timing=True) for _ in range(2))
+        first.record()
+        y = torch.ones(8).to({DEVICE!r}) * 2
+        second.record()
+        second.synchronize()
+        assert first.elapsed_time(second) > 0
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_random_numbers_repeat_with_the_seed():
     def draw():
         return torch.rand(8, device=DEVICE).cpu()

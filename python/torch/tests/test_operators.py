@@ -1,4 +1,6 @@
 """Single operators that agreed with PyTorch's processor in some cases only."""
+import math
+
 import pytest
 import torch
 import torch_halyard  # noqa: F401
@@ -376,7 +378,39 @@ SHARED = {  # of x [6]: results that share memory with an operand
     "expanded": lambda x: x[:1].expand(3).add_(1), "expanded copy": lambda x: x[:1].expand(3).copy_(x[3:]),
     "whole": lambda x: x.add_(x), "apart": lambda x: x[:3].add_(x[3:]), "exp of itself": lambda x: torch.exp(x, out=x),
     "sum": lambda x: torch.sum(x, 0, out=x[0]), "mv": lambda x: x[:2].addmv_(x[:4].view(2, 2), x[1:3]),
-    "as it is": lambda x: x.copy_(x)}
+    "as it is": lambda x: x.copy_(x),
+    "number under a mask": lambda x: x.__setitem__(x > 1, x[0]), "number at a value": lambda x: x.__setitem__(x == 3, x[-2]),
+    "number for NaN": lambda x: x.__setitem__(torch.isnan(x), x[0]),
+    "number under a mask of columns": lambda x: x.view(2, 3).__setitem__((slice(None), x[:3] > 0), x[1]),
+    "number at indices": lambda x: x.__setitem__([0, 1], x[0]), "values under a mask": lambda x: x.__setitem__(x > -1, x),
+    "added number": lambda x: x.index_put_((x > 1,), x[0], True),
+    "masked_fill_": lambda x: x.masked_fill_(x > 1, x[1]), "fill_": lambda x: x.fill_(x[2]),
+    "masked_fill_ by its part": lambda x: (lambda m: m.masked_fill_(m[0], False))(x > 2),
+    "masked_fill_ by itself": lambda x: (lambda m: x.copy_(m.masked_fill_(m, m[0])))(x > 2),
+    "fill_ of a row": lambda x: x[:4].view(2, 2)[0].fill_(x[1]), "constant_": lambda x: torch.nn.init.constant_(x, x[3]),
+    "index_fill_": lambda x: x.index_fill_(0, places(x), x[1]), "scatter_ of itself": lambda x: x.scatter_(0, places(x), x),
+    "scatter_add_ of itself": lambda x: x.scatter_add_(0, places(x), x),
+    "scatter_reduce_ of itself": lambda x: x.scatter_reduce_(0, places(x), x, "prod"),
+    "scatter out": lambda x: torch.scatter(x[:3], 0, places(x[:3]), x[3:], out=x[:3]),
+    "scatter out of its source": lambda x: torch.scatter(x[:3], 0, places(x[:3]), x[3:], out=x[3:]),
+    "index_add_ of itself": lambda x: x.index_add_(0, places(x), x), "put_ of itself": lambda x: x.put_(places(x), x),
+    "index_add out": lambda x: torch.index_add(x[:3], 0, places(x[:3]), x[3:], out=x[:3]),
+    "index_copy_ of itself": lambda x: x.index_copy_(0, places(x), x),
+    "index_reduce_ of itself": lambda x: x.index_reduce_(0, places(x), x, "prod"),
+    "index_put_ of itself": lambda x: x.index_put_((places(x),), x),
+    "max out": lambda x: torch.max(x[:4].view(2, 2), 0, out=(x[1:3], places(x[:2]))),
+    "min out": lambda x: torch.min(x[:4].view(2, 2), 0, out=(x[1:3], places(x[:2]))),
+    "aminmax out": lambda x: torch.aminmax(x[:4].view(2, 2), dim=0, out=(x[1:3], x[4:])),
+    "addmv out": lambda x: torch.addmv(x[:2], x[2:].view(2, 2), x[4:], out=x[1:3]),
+    "addmv out of its matrix": lambda x: torch.addmv(x[:2], x[2:].view(2, 2), x[4:], out=x[:2]),
+    "addmm out": lambda x: torch.addmm(x[:4].view(2, 2), x[2:].view(2, 2), x[2:].view(2, 2), out=x[1:5].view(2, 2)),
+    "solve_triangular out": lambda x: torch.linalg.solve_triangular(
+        x[1:5].view(2, 2), x[:4].view(2, 2), upper=True, out=x[2:].view(2, 2)),
+    "ldexp out": lambda x: torch.ldexp(x[:3], x[3:], out=x[1:4]), "ldexp_": lambda x: x[1:4].ldexp_(x[3:])}
+
+
+def places(x):
+    return torch.arange(x.numel(), device=x.device)
 
 
 @pytest.mark.parametrize("name", SHARED)
@@ -393,6 +427,74 @@ def test_results_that_share_memory(name, strict):
         answers.append((message.partition("Please")[0], x.cpu()))
     assert answers[0][0] == answers[1][0]
     torch.testing.assert_close(answers[1][1], answers[0][1])
+
+
+def indices_like(out):
+    return torch.zeros(out.shape, dtype=torch.long, device=out.device)
+
+
+OVERWRITTEN = {  # of x [6, 6] and a result: what PyTorch lets overwrite its operands
+    "relu": lambda x, out: aten.relu.out(x[:2], out=out(2, 6)),
+    "threshold": lambda x, out: aten.threshold.out(x[:2], 0.5, 0.1, out=out(2, 6)),
+    "threshold_backward": lambda x, out: aten.threshold_backward.grad_input(x[:2], x[2:4], 0.5, grad_input=out(2, 6)),
+    "glu": lambda x, out: aten.glu.out(x[:2], 1, out=out(2, 3)),
+    "log_sigmoid": lambda x, out: aten.log_sigmoid_forward.output(x[:2], output=out(2, 6), buffer=x.new_empty(0)),
+    "nll_loss": lambda x, out: aten.nll_loss_forward.output(
+        x, indices_like(x[0]), None, 0, -100, output=out(6), total_weight=x.new_zeros(())),
+    "nll_loss_backward": lambda x, out: aten.nll_loss_backward.grad_input(
+        x[0, :5], x[:5], indices_like(x[0, :5]), None, 0, -100, x.new_ones(()), grad_input=out(5, 6)),
+    "histc": lambda x, out: torch.histc(x, 3, out=out(3)),
+    "median": lambda x, out: torch.median(x, 0, out=(out(6), indices_like(x[0]))),
+    "nanmedian": lambda x, out: torch.nanmedian(x, 0, out=(out(6), indices_like(x[0]))),
+    "cummax": lambda x, out: torch.cummax(x[:2], 0, out=(out(2, 6), indices_like(x[:2]))),
+    "addbmm": lambda x, out: torch.addbmm(x[5, :4].view(2, 2), x[0, :4].view(1, 2, 2), x[1, :4].view(1, 2, 2),
+                                          out=out(2, 2)),
+    "avg_pool2d": lambda x, out: aten.avg_pool2d.out(x[None], [2, 2], out=out(1, 3, 3)),
+    "avg_pool3d": lambda x, out: aten.avg_pool3d.out(x[None, None], [1, 2, 2], out=out(1, 1, 3, 3)),
+    "max_pool2d": lambda x, out: aten.max_pool2d_with_indices.out(
+        x[None], [2, 2], out=out(1, 3, 3), indices=indices_like(x[None, :3, :3])),
+    "adaptive_max_pool2d": lambda x, out: aten.adaptive_max_pool2d.out(
+        x[None], [3, 3], out=out(1, 3, 3), indices=indices_like(x[None, :3, :3])),
+    "max_unpool2d": lambda x, out: aten.max_unpool2d.out(
+        x[None, :2, :2], places(x[0, :4]).view(1, 2, 2), [2, 2], out=out(1, 2, 2)),
+    "upsample_nearest1d": lambda x, out: aten.upsample_nearest1d.out(x[None, :2], [12], out=out(1, 2, 12)),
+    "upsample_nearest2d": lambda x, out: aten.upsample_nearest2d.out(x[None, None, :2], [4, 6], out=out(1, 1, 4, 6)),
+    "upsample_bilinear2d": lambda x, out: aten.upsample_bilinear2d.out(
+        x[None, None, :2], [4, 6], False, out=out(1, 1, 4, 6)),
+    "reflection_pad1d": lambda x, out: aten.reflection_pad1d.out(x[:2], [1, 1], out=out(2, 8)),
+    "replication_pad1d": lambda x, out: aten.replication_pad1d.out(x[:2], [1, 1], out=out(2, 8)),
+    "im2col": lambda x, out: aten.im2col.out(x[None, None, :4], [2, 2], [1, 1], [0, 0], [2, 2], out=out(1, 4, 6))}
+
+
+@pytest.mark.parametrize("name", OVERWRITTEN)
+def test_results_that_overwrite_operands(name, strict):
+    """Where PyTorch does not look: as if the result were elsewhere."""
+    def run(device, out_of):
+        x = torch.linspace(-1, 2, 36).view(6, 6).to(device)
+        outs = []
+
+        def out(*shape):
+            outs.append(out_of(x).flatten()[1:1 + math.prod(shape)].view(shape))
+            return outs[0]
+        OVERWRITTEN[name](x, out)
+        return outs[0].cpu()
+    run("cpu", lambda x: x)  # PyTorch accepts it
+    torch.testing.assert_close(run(DEVICE, lambda x: x), run("cpu", torch.zeros_like))
+
+
+def test_results_that_grow_into_an_operand():
+    x = torch.arange(6.0).to(DEVICE)
+    out = x[2:2]
+    torch.add(x[:4], 1, out=out)
+    assert out.tolist() == [1, 2, 3, 4] and x.tolist() == [0, 1, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("row", [[1, math.nan], [math.inf, math.nan], [math.nan, 1], [math.nan, math.nan], [2, math.nan, 1],
+                                 [math.nan, 1, 1], [1, 1, math.nan, math.nan], [5, math.nan, 4, math.nan, 3], [2, 2, 1, 1]])
+def test_mode_with_nan(row, strict):
+    ours, want = (torch.mode(torch.tensor(row, device=device)) for device in (DEVICE, "cpu"))
+    torch.testing.assert_close(ours.values.cpu(), want.values, equal_nan=True)
+    assert ours.indices.item() == want.indices.item()
 
 
 def test_refused_results_are_left_as_they_are():

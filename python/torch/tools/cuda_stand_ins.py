@@ -5,9 +5,11 @@ cuda_stand_ins.py TORCH_LIB_FOLDER OUTPUT_FOLDER
 
 PyPI has no wheel for processors alone, and the ordinary one does not load without 2.5 GB of CUDA
 packages. On a machine without an NVIDIA GPU nothing in them is used: each function of a stand-in
-returns cudaErrorNoDevice, or a message. With OUTPUT_FOLDER in LD_LIBRARY_PATH,
-`pip install --no-deps torch` is enough. Needs readelf, nm and gcc. Libraries that the loader finds elsewhere are left out, except
-for those of CUDA.
+returns cudaErrorNoDevice. Those that give the text of an error (cudaGetErrorString,
+cublasGetStatusName, ncclGetLastError and their like) return a message instead; those of the driver
+(cuGet...) do not, because they return a status and write the text to an argument. With
+OUTPUT_FOLDER in LD_LIBRARY_PATH, `pip install --no-deps torch` is enough. Needs readelf, nm and
+gcc. Libraries other than those of CUDA are left out.
 """
 import re
 import subprocess
