@@ -5,6 +5,7 @@
 #include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
+#include <ATen/native/Resize.h>
 #include <ATen/native/ScatterGatherChecks.h>
 #include <ATen/native/TypeProperties.h>
 
@@ -127,6 +128,11 @@ Results gather(const Call &c)
 {
     at::native::gather_shape_check(c.tensor(0), c.integer(1), c.tensor(2));
     require_result_type(c, 4);
+    if (c.count() > 4) { // PyTorch looks again at a view that has grown
+        at::native::resize_output(c.tensor(4), c.tensor(2).sizes());
+        at::assert_no_overlap(c.tensor(4), c.tensor(0));
+        at::assert_no_overlap(c.tensor(4), c.tensor(2));
+    }
     const Array x = with_axis(c.plain(0));
     const int64_t axis = axis_of(c, 1, x);
     const Array i = with_axis(checked_indices(c, 2, x.length(axis)));
