@@ -33,7 +33,7 @@ struct hal_kernel {
     bool is_complete;   /* compilation has ended with `status` */
     hal_status status;
     char *message;       /* of a status other than HAL_OK */
-    uint64_t compile_ns; /* that the compilation took */
+    _Atomic uint64_t compile_ns; /* that the compilation took, 0 before; read without the lock */
     bool from_cache;     /* the plugin found an entry of the compile cache */
 };
 

@@ -251,11 +251,7 @@ void hal_kernel_cache_join(hal_kernel_cache *cache)
 
 uint64_t hal_kernel_cache_compile_ns(const hal_kernel *kernel)
 {
-    hal_kernel_cache *cache = kernel->device->kernels;
-    pthread_mutex_lock(&cache->lock);
-    const uint64_t ns = kernel->is_complete ? kernel->compile_ns : 0;
-    pthread_mutex_unlock(&cache->lock);
-    return ns;
+    return kernel->compile_ns;
 }
 
 hal_status hal_kernel_cache_note_pending(hal_kernel *kernel, hal_recording *recording,
@@ -266,6 +262,9 @@ hal_status hal_kernel_cache_note_pending(hal_kernel *kernel, hal_recording *reco
     const bool is_complete = kernel->is_complete;
     const bool has_failed = is_complete && kernel->status != HAL_OK && kernel->ahead;
     kernel->is_complete = is_complete && !has_failed; /* one thread compiles it again */
+    if (has_failed) {
+        kernel->compile_ns = 0;
+    }
     pthread_mutex_unlock(&cache->lock);
     if (!is_complete) {
         return hal_recording_add_pending(recording, kernel);

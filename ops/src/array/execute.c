@@ -143,8 +143,8 @@ static hal_status plan_choose_recording(const ops_fusion_plan *plan, const ops_a
         return HAL_OK;
     }
     const uint64_t spent = ops_recorded_plan_count_use(recorded, &kernels);
-    HAL_TRY(ops_compile_ahead_collect(context));
     if (ops_recorded_plan_has_requested(recorded)) {
+        HAL_TRY(ops_compile_ahead_collect(context));
         *choice = ops_compile_ahead_is_awaited(context, hash) ? PLAN_AS_BEFORE : PLAN_AGAIN;
     } else if (ops_compile_policy_is_due(context->compile_policy, spent, kernels)) {
         *choice = ops_compile_ahead_pays(context) ? PLAN_REQUESTS : PLAN_SPECIALISES;
