@@ -206,6 +206,25 @@ static void placement_end(placement *p)
     }
 }
 
+/* A reshape whose source was computed at its place is there as well: the program may read it. */
+static void reshape_end(ops_array *operand, const hal_buffer *buffer, const ops_tensor *at)
+{
+    if (!ops_node_is_view(operand) || !ops_same_shape(&operand->view, at)) {
+        return;
+    }
+    const ops_array *source = operand->operands[0];
+    if (source->state == OPS_NODE_MEMORY && source->view.buffer == buffer) {
+        const uint64_t batch = source->batch;
+        const hal_type type = operand->view.type;
+        operand->in_host_memory = source->in_host_memory;
+        ops_node_set_view(operand, at);
+        operand->view.type = type;
+        operand->view.buffer = NULL;
+        ops_node_set_result(operand, hal_buffer_retain(source->view.buffer));
+        operand->batch = batch;
+    }
+}
+
 /* Gives a result its buffer, or releases the buffer after a failure. */
 static hal_status result_end(ops_array *root, hal_buffer *buffer, hal_status status)
 {
@@ -272,6 +291,11 @@ hal_status ops_concatenation_compute(ops_array *root, hal_memory_kind kind,
     }
     status = status == HAL_OK ? placement_compute(&p, true, compute) : status;
     placement_end(&p);
+    start = 0;
+    for (uint32_t i = 0; i < root->operand_count && status == HAL_OK; i++) {
+        const ops_tensor part = part_next(root, operands[i], &start);
+        reshape_end(operands[i], buffer, &part);
+    }
     return result_end(root, buffer, status);
 }
 
@@ -323,5 +347,8 @@ hal_status ops_update_compute(ops_array *root, const ops_compute *compute)
     }
     status = status == HAL_OK ? placement_compute(&p, false, compute) : status;
     placement_end(&p);
+    if (status == HAL_OK && is_placed) {
+        reshape_end(value, buffer, &target);
+    }
     return result_end(root, buffer, status);
 }

@@ -398,6 +398,32 @@ static void memory_is_taken(void **state)
     ops_array_release(constant);
 }
 
+/* A reshape whose source was computed in a part of a result is read from there afterwards. */
+static void reshapes_of_parts_are_read(void **state)
+{
+    static const int64_t shape[2] = {3, 4}, wide[2] = {6, 4}, cube[3] = {3, 2, 2};
+    float all[24], part[12];
+    ops_tensor rows;
+    ops_array *x = ramp_of(HAL_TYPE_F32, 3, cube, 1), *y = ramp(3, 4, 2);
+    for (int updates = 0; updates < 2; updates++) {
+        ok(ops_scope_begin(test_context));
+        ops_array *reshaped = ops_array_reshape(ops_tanh(x), 2, shape);
+        ops_array *parts[2] = {ops_exp(y), reshaped};
+        ops_array *result = ops_array_concatenate(0, parts, 2);
+        if (updates) {
+            ops_array *zeros = ops_array_full(test_context, HAL_TYPE_F32, 2, wide, 0);
+            ok(ops_array_describe(zeros, &rows));
+            ok(ops_tensor_slice(&rows, 0, 3, 3, 1, &rows));
+            result = ops_array_update(zeros, &rows, reshaped);
+        }
+        ok(ops_array_read(result, sizeof all, all));
+        ok(ops_array_read(reshaped, sizeof part, part));
+        assert_memory_equal(part, all + 12, sizeof part);
+        ok(ops_scope_end(test_context));
+    }
+    release_all(x, y);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -409,6 +435,7 @@ int main(void)
         cmocka_unit_test(wrong_updates_are_refused),
         cmocka_unit_test(a_sequence_is_taken),
         cmocka_unit_test(memory_is_taken),
+        cmocka_unit_test(reshapes_of_parts_are_read),
     };
     return cmocka_run_group_tests_name("processor", tests, open_context, close_context) +
            cmocka_run_group_tests_name("other kind", tests, open_other_context, close_context);
