@@ -459,7 +459,6 @@ bool ops_node_is_missing(ops_array *node)
     }
     const uint64_t batch = source->batch;
     node->in_host_memory = source->in_host_memory;
-    node->view.offset += source->view.offset; /* of a source in a part of a buffer */
     ops_node_set_result(node, hal_buffer_retain(source->view.buffer));
     node->batch = batch;
     return false;
