@@ -429,6 +429,7 @@ void ops_node_set_result(ops_array *node, hal_buffer *buffer)
     if (count > OPS_INLINE_OPERANDS) {
         free(node->operand_list);
     }
+    node->base = node->view.offset;
     node_free_form(node);
 }
 
@@ -458,9 +459,12 @@ bool ops_node_is_missing(ops_array *node)
         return true;
     }
     const uint64_t batch = source->batch;
+    const int64_t base = source->base;
     node->in_host_memory = source->in_host_memory;
-    ops_node_set_result(node, hal_buffer_retain(source->view.buffer));
+    node->view.offset += base;
+    ops_node_set_result(node, hal_buffer_retain(source->view.buffer)); /* may end the source */
     node->batch = batch;
+    node->base = base;
     return false;
 }
 

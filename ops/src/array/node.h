@@ -188,6 +188,7 @@ struct ops_array {
         double scale;   /* of ATTENTION, deferred; 0: 1 / sqrt(d) */
         uint64_t batch; /* in memory: of the queue, in which that was written, or before */
     };
+    int64_t base;    /* of a computed node: the element that its deferred views count from */
     ops_tensor view; /* without a buffer while deferred, with strides */
 };
 

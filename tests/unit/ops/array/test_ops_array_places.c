@@ -424,6 +424,36 @@ static void reshapes_of_parts_are_read(void **state)
     release_all(x, y);
 }
 
+/* Views of arrays that are computed together, and so share a buffer. */
+static void views_of_joined_arrays_are_read(void **state)
+{
+    enum { COUNT = 20 };
+    static const int64_t two[2] = {2, 2};
+    ops_array *x[COUNT], *y[COUNT], *line[COUNT], *square[COUNT];
+    float want[4 * (COUNT + 1)], got[4 * (COUNT + 1)];
+    ok(ops_scope_begin(test_context));
+    for (int i = 0; i < COUNT; i++) {
+        const int64_t rows = i % 5 + 2, all = 4 * rows;
+        x[i] = ramp(rows, 4, (uint64_t)i);
+        y[i] = ops_tanh(x[i]);
+        line[i] = ops_array_reshape(y[i], 1, &all);
+        square[i] = ops_array_reshape(ops_array_slice(y[i], 0, 1, 1, 1), 2, two);
+    }
+    ok(ops_array_evaluate(y, COUNT));
+    for (int i = 0; i < COUNT; i++) {
+        const size_t count = 4 * (size_t)(i % 5 + 2);
+        ok(ops_array_read(y[i], count * sizeof *want, want));
+        ok(ops_array_read(line[i], count * sizeof *got, got));
+        assert_memory_equal(want, got, count * sizeof *got);
+        ok(ops_array_read(square[i], 4 * sizeof *got, got));
+        assert_memory_equal(want + 4, got, 4 * sizeof *got);
+    }
+    ok(ops_scope_end(test_context));
+    for (int i = 0; i < COUNT; i++) {
+        ops_array_release(x[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -436,6 +466,7 @@ int main(void)
         cmocka_unit_test(a_sequence_is_taken),
         cmocka_unit_test(memory_is_taken),
         cmocka_unit_test(reshapes_of_parts_are_read),
+        cmocka_unit_test(views_of_joined_arrays_are_read),
     };
     return cmocka_run_group_tests_name("processor", tests, open_context, close_context) +
            cmocka_run_group_tests_name("other kind", tests, open_other_context, close_context);
